@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "flow/checker.h"
-#include "flows/flow_calls.h"
-#include "flows/flow_driver.h"
+#include "flow_run/flow_calls.h"
+#include "flow_run/flow_driver.h"
 #include "harness/bench.h"
 #include "local_orchid.h"
 #include "orchid/client.h"
@@ -69,7 +69,7 @@ flow::Bytes bytes_of(std::uint64_t number) {
 }
 
 /// Nobody looks.
-class Unwatched final : public cli::FlowWatch {
+class Unwatched final : public flow::FlowWatch {
  public:
   void changed(const flow::NodeChanged& /*change*/) override {}
   void failed(const flow::AttemptFailed& attempt) override {
@@ -81,10 +81,11 @@ class Unwatched final : public cli::FlowWatch {
 
 /// The calls of all flows.
 struct FlowWorker {
-  explicit FlowWorker(Client& client) : calls(cli::calls_on_lease(client, plan, 1, inbox)) {}
+  explicit FlowWorker(Client& client)
+      : calls(flow::calls_on_lease(client, plan, {.workers = 1}, inbox)) {}
   flow::Plan plan = plan_of(fan());  // has the functions of all
-  std::shared_ptr<cli::FlowInbox> inbox = std::make_shared<cli::FlowInbox>();
-  std::unique_ptr<cli::FlowCalls> calls;
+  std::shared_ptr<flow::FlowInbox> inbox = std::make_shared<flow::FlowInbox>();
+  std::unique_ptr<flow::FlowCalls> calls;
   std::uint32_t runs = 0;
 };
 
@@ -96,11 +97,11 @@ Result<std::vector<double>> run_flow(FlowWorker& worker, const flow::Plan& plan,
                                     {.window = worker.calls->window(), .run = ++worker.runs});
   if (!engine) return fail(std::move(engine.error()));
   Unwatched watch;
-  cli::drive({.plan = plan,
-              .engine = *engine,
-              .calls = *worker.calls,
-              .inbox = *worker.inbox,
-              .watch = watch});
+  flow::drive({.plan = plan,
+               .engine = *engine,
+               .calls = *worker.calls,
+               .inbox = *worker.inbox,
+               .watch = watch});
   const std::chrono::duration<double, std::micro> took = Clock::now() - start;
   if (engine->outcome() != flow::FlowOutcome::done || *engine->output(0) != bytes_of(wanted))
     return fail(ErrorCode::internal, "the flow gave something else");

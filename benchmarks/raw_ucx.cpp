@@ -199,7 +199,7 @@ Result<RawUcxEcho> RawUcxEcho::start(const Options& options) {
       ::_exit(1);
     Peer peer;
     if (!peer.open(options, theirs.get())) ::_exit(1);
-    while (peer.await_message() && peer.send(peer.received())) {
+    while (peer.await_message() && peer.send(options.one_way ? peer.sample(1) : peer.received())) {
     }
     ::_exit(1);
   }

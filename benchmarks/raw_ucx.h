@@ -23,6 +23,7 @@ class RawUcxEcho {
     std::string devices;            // UCX_NET_DEVICES; empty: all
     int server_namespace = -1;      // NetworkPair::far_namespace; -1: ours
     bool sleeps = false;            // arm and poll instead of spinning
+    bool one_way = false;           // the server answers with one byte instead of the message
   };
   [[nodiscard]] static Result<RawUcxEcho> start(const Options& options);
   RawUcxEcho(RawUcxEcho&& other) noexcept;

@@ -8,7 +8,8 @@
 // - a pilot in whose workers calls run without a pause, from this program, over the lane between
 //   hosts: calls that compute; calls that wait; calls that compute in workers with 2 GiB each,
 //   which the kernel has to take back before the cores are free; the same with a cap of memory
-//   bandwidth, for which workers have small pages (decision 0016);
+//   bandwidth, for which workers have small pages (decision 0016); calls that compute on a node
+//   that keeps a data object of 1 GiB, whose pages have to be given back, too;
 // - in the control a job whose step is `sleep`, started as a pilot's is, which SIGTERM ends;
 // - the control again, for the A/A row.
 //
@@ -39,6 +40,7 @@
 #include "local_orchid.h"
 #include "orchid/client.h"
 #include "orchid/lease.h"
+#include "start_up.h"
 
 namespace orchid::bench {
 namespace {
@@ -49,6 +51,7 @@ using std::chrono::system_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
 constexpr unsigned cores = 2;
+constexpr const char* node = "n1";
 constexpr auto patience = 30s;
 constexpr auto look_again = 20ms;
 constexpr double before_the_pass_s = 0.3;
@@ -61,6 +64,8 @@ constexpr const char* scheduler = "batch_sched_delay=0,bf_interval=30";
 constexpr ByteCount held_memory = 2_GiB;
 constexpr ByteCount worker_memory = 2304_MiB;
 constexpr ByteCount pilot_memory{worker_memory.value * cores};
+constexpr ByteCount data_memory = 1_GiB;
+constexpr const char* data_name = "kept";
 /// A cap that holds nobody.
 constexpr ByteCount no_obstacle = 1024_GiB;
 
@@ -70,6 +75,7 @@ struct Work {
   std::string input;
   ByteCount memory{};  // of a worker; 0: what the site gives
   std::optional<ByteCount> bandwidth_cap{};
+  bool beside_data = false;  // the node has a copy of `data_name`
 };
 
 /// Of one batch job.
@@ -85,7 +91,7 @@ class Calls {
       : lease_(client.lease({.workers = cores,
                              .memory = work.memory.value,
                              .within = patience,
-                             .constraints = {.host = "n1"}})) {
+                             .constraints = {.host = node}})) {
     const LeasedFunction leased = lease_.function(work.function);
     for (unsigned i = 0; i < cores; ++i)
       callers_.emplace_back(
@@ -143,9 +149,11 @@ class Bed {
 
   [[nodiscard]] Result<Start> beside_calls(const Work& work) {
     PilotExtras extras{.bandwidth_cap = work.bandwidth_cap};
-    if (work.memory.value != 0) extras.memory = pilot_memory;
+    if (work.memory.value != 0 || work.beside_data) extras.memory = pilot_memory;
     if (auto started = pilots_.start(cores, extras); !started) return fail(started.error());
     try {
+      if (work.beside_data)
+        if (auto there = bring_data(); !there) return fail(there.error());
       const Calls calls(client_, work);
       if (auto running = calls.wait_until_running(); !running) return fail(running.error());
       wait_for_the_pass();
@@ -162,7 +170,21 @@ class Bed {
     return batch_job();
   }
 
+  /// That there is something to bring.
+  void make_data() {
+    const std::vector<std::byte> bytes(data_memory.value, std::byte{1});
+    (void)client_.put_data(data_name, bytes);
+  }
+
  private:
+  [[nodiscard]] Result<void> bring_data() {
+    (void)client_.copy_data(data_name, {.host = node});
+    return wait_until("the copy is on the node", [&] {
+      const auto hosts = client_.describe_data(data_name).hosts;
+      return std::ranges::find(hosts, node) != hosts.end();
+    });
+  }
+
   /// Until shortly before slurmctld's next pass.
   void wait_for_the_pass() const {
     const auto since = [](system_clock::time_point time) {
@@ -201,6 +223,7 @@ enum Filling : std::uint8_t {
   waiting,
   holding,
   holding_capped,
+  beside_data,
   control,
   control_again,
   fillings
@@ -267,16 +290,19 @@ void report(Bench& bench, const Starts& starts) {
     print_line("beside calls that wait", of(waiting, time));
     print_line("beside calls in workers of 2 GiB", of(holding, time));
     print_line("beside the same with a bandwidth cap", of(holding_capped, time));
+    print_line("beside calls and 1 GiB of data objects", of(beside_data, time));
     print_line("beside sleep steps", of(control, time));
     const Values compute = less(of(computing, time), of(control, time));
     const Values wait = less(of(waiting, time), of(control, time));
     const Values hold = less(of(holding, time), of(control, time));
     const Values capped = less(of(holding_capped, time), of(control, time));
+    const Values data = less(of(beside_data, time), of(control, time));
     const Values again = less(of(control_again, time), of(control, time));
     print_line("later than beside sleep steps, compute", compute);
     print_line("later than beside sleep steps, wait", wait);
     print_line("later than beside sleep steps, 2 GiB", hold);
     print_line("later than beside sleep steps, 2 GiB, cap", capped);
+    print_line("later than beside sleep steps, 1 GiB of data", data);
     print_line("sleep steps against themselves", again);
     const std::string name = std::string(", from ") + since + " on: p95 of the rounds";
     bench.add(promised(row_of("batch job later, calls compute" + name, compute), compute));
@@ -284,6 +310,7 @@ void report(Bench& bench, const Starts& starts) {
     bench.add(promised(row_of("batch job later, workers of 2 GiB" + name, hold), hold));
     bench.add(promised(
         row_of("batch job later, workers of 2 GiB with a bandwidth cap" + name, capped), capped));
+    bench.add(promised(row_of("batch job later, 1 GiB of data objects" + name, data), data));
     bench.add(self(row_of("A/A of sleep steps" + name, again), again));
   }
 }
@@ -300,6 +327,7 @@ Result<Starts> run_rounds(Bed& bed, int rounds) {
       [&] { return bed.beside_calls({.function = "sleeps", .input = "20"}); },
       [&] { return bed.beside_calls(heavy); },
       [&] { return bed.beside_calls(capped); },
+      [&] { return bed.beside_calls({.function = "spins", .input = "20", .beside_data = true}); },
       [&] { return bed.beside_sleep(); },
       [&] { return bed.beside_sleep(); }};
   for (std::size_t turn = 0; turn < fillings; ++turn)  // first launches load what later ones find
@@ -327,6 +355,7 @@ int run(Bench& bench) {
     return 3;
   }
   Bed bed(**cluster, *orchid);
+  bed.make_data();
   const auto starts = run_rounds(bed, bench.rounds());
   if (!starts) {
     fmt::print(stderr, "reclaim: {}\n", starts.error().message);

@@ -14,9 +14,14 @@
 #include <vector>
 
 #include "clusters/cluster_report.h"
+#include "data/data_keeper.h"
 #include "data/data_routes.h"
+#include "data/room_routes.h"
+#include "data_settings.h"
 #include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
+#include "flows/flow_routes.h"
+#include "flows/flow_service.h"
 #include "foundation/background_thread.h"
 #include "foundation/clock.h"
 #include "foundation/log.h"
@@ -31,6 +36,7 @@
 #include "leases/broker_supply.h"
 #include "leases/executor_service.h"
 #include "leases/lease_routes.h"
+#include "leases/memory_lease_service.h"
 #include "leases/placement_routes.h"
 #include "listening.h"
 #include "pilots/pilot_processes.h"
@@ -47,9 +53,6 @@ namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::milliseconds last_answers_within{500};
-/// An executor dials again after 2 s at most, and then says what data it has.
-constexpr std::chrono::milliseconds data_comes_back_within{5'000};
-constexpr std::chrono::milliseconds no_time{0};
 
 }  // namespace
 
@@ -63,7 +66,12 @@ class Gateway::Objects {
 
  private:
   using KeptVersions = FunctionService::KeptVersions;
-  [[nodiscard]] CallDataFinder find_call_data();
+  /// What services tell executors.
+  [[nodiscard]] auto sender() {
+    return [this](const ExecutorId& executor, ControlMessage message) {
+      executors_.gate().send(executor, std::move(message));
+    };
+  }
   void build_async();
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
@@ -97,10 +105,12 @@ class Gateway::Objects {
   BrokerSupply supply_;
   ExecutorService executors_;
   DataService data_;
+  MemoryLeaseService memory_;
   HostReports host_reports_;
   Inspector inspector_;
   DoorProcess door_;
   PilotProcesses pilots_;
+  FlowService flows_;
   FunctionService functions_;
   std::vector<std::unique_ptr<HttpUnit>> units_;
   std::unique_ptr<AsyncInvocations> async_;
@@ -153,21 +163,17 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                [this](const Executor& one, const ControlHello& hello) {
                  supply_.executor_joined(one);
                  data_.executor_joined(one, hello.data);
+                 memory_.executor_joined(one, hello.memory);
                }},
           {.epoch = opened.state.epoch, .owner = ::geteuid(), .gateway = opened.state.identity}),
-      data_({.loop = broker_loop_,
-             .broker = broker_,
-             .messages = messages_,
-             .send =
-                 [this](const ExecutorId& executor, ControlMessage message) {
-                   executors_.gate().send(executor, std::move(message));
-                 }},
-            {.limits = {.versions = config_.data_versions, .per_tenant = config_.data_per_user},
-             .unnamed_for = config_.data_unnamed_for,
-             .owner = ::geteuid(),
-             // On a new state directory there is nobody who could come back.
-             .executors_back_within = opened.state.epoch > 1 ? data_comes_back_within : no_time,
-             .epoch = opened.state.epoch}),
+      data_({.loop = broker_loop_, .broker = broker_, .messages = messages_, .send = sender()},
+            data_options(config_, opened.state.epoch,
+                         [this](uid_t tenant) { return memory_.leases().leased_to(tenant); })),
+      memory_(broker_loop_, messages_,
+              {.broker = broker_,
+               .send = sender(),
+               .data_of = [this](uid_t tenant) { return data_.used_by(tenant); }},
+              memory_options(config_)),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
@@ -176,6 +182,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                             .orchid = config_.orchid_program,
                             .socket = config_.socket,
                             .state = config_.state}),
+      flows_(control_io_, clock_, flow_options(config_), give_in_turn(units_)),
       functions_(
           {*store_, inspector_, table_, clock_, control_},
           {.versions_per_function = config_.versions_per_function, .versions = most_versions()}),
@@ -185,10 +192,6 @@ Gateway::Objects::Objects(Config config, StartUp opened)
   build_units();
   build_listeners(std::move(opened.sockets.http));
   restore_invocations(std::move(opened.state.unfinished), kept);
-}
-
-CallDataFinder Gateway::Objects::find_call_data() {
-  return [this](uid_t tenant, std::string_view names) { return data_.for_call(tenant, names); };
 }
 
 void Gateway::Objects::build_async() {
@@ -201,7 +204,7 @@ void Gateway::Objects::build_async() {
       AsyncInvocations::Parts{
           *store_, clock_, control_, std::move(runners),
           [this](placement::WorkerRequest worker) { return broker_.has_supply(std::move(worker)); },
-          find_call_data()},
+          data_.copies().finder()},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }
@@ -209,6 +212,8 @@ void Gateway::Objects::build_async() {
 void Gateway::Objects::build_units() {
   const std::vector<MakeRoutes> routes = all_routes();
   for (const auto& unit : units_) {
+    unit->keep_outputs(
+        make_output_keeper({data_, unit->io(), clock_, control_, unit->poster(), closing_}));
     unit->complete({config_, clock_, tokens_, *async_, control_}, routes);
     calls_.push_back({unit->poster(), &unit->calls()});
     http_metrics_.push_back(&unit->thread().metrics());
@@ -230,6 +235,7 @@ void Gateway::Objects::add_metrics(MetricsText& text) {
   orchid::gateway::add_metrics(text, call_metrics_);
   orchid::gateway::add_metrics(text, dispatch_counts_);
   orchid::gateway::add_metrics(text, broker_.hosts());
+  executors_.gate().add_metrics(text);
   data_.add_metrics(text);
 }
 
@@ -242,18 +248,23 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
         HttpUnit& unit = *units_[thread.number];
         return std::make_unique<InvocationRoutes>(
             InvocationRoutes::Parts{unit.calls(), *async_, table_, clock_, thread.here, control_,
-                                    find_call_data(), defaults});
+                                    data_.copies().finder(), defaults});
       },
       make_routes<ResultRoutes>(*async_, calls_, clock_, control_, streams_),
       [this](const HttpThreadPort& thread) {
         return std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
             functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_});
       },
-      make_routes<LeaseRoutes>(leases_),
+      make_routes<LeaseRoutes>(leases_, memory_),
       [this](const HttpThreadPort& thread) {
         return std::make_unique<DataRoutes>(DataRoutes::Parts{
             data_, units_[thread.number]->io(), clock_, control_, thread.here, closing_});
       },
+      [this](const HttpThreadPort& thread) {
+        return std::make_unique<RoomRoutes>(
+            RoomRoutes::Parts{data_, clock_, control_, thread.here});
+      },
+      make_routes<FlowRoutes>(flows_, control_, streams_),
       make_routes<PlacementRoutes>(broker_loop_),
       make_routes<HostRoutes>(host_reports_),
       [this, defaults](const HttpThreadPort& thread) {
@@ -287,16 +298,10 @@ void Gateway::Objects::build_listeners(std::vector<ListeningSocket> sockets) {
 
 void Gateway::Objects::restore_invocations(std::vector<InvocationRecord> unfinished,
                                            const KeptVersions& kept) {
-  const auto table = table_.current();
-  auto find_version =
-      [&](const InvocationRecord& record) -> std::shared_ptr<const FunctionVersion> {
-    if (const Function* function = table->find(record.tenant, record.function))
-      for (const DeployedVersion& version : function->versions)
-        if (version.version->digest == record.digest) return version.version;
-    const auto old = kept.find({record.tenant, record.function, record.digest});
-    return old == kept.end() ? nullptr : old->second;
-  };
-  async_->restore(std::move(unfinished), find_version);
+  async_->restore(std::move(unfinished),
+                  [&kept, table = table_.current()](const InvocationRecord& record) {
+                    return version_of(record, *table, kept);
+                  });
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
@@ -332,6 +337,7 @@ void Gateway::Objects::run_control() {
   inspector_.start();
   door_.start();
   pilots_.start();
+  flows_.start();
   data_.start();
   control_tick();
   const auto guard = boost::asio::make_work_guard(control_io_);
@@ -341,6 +347,7 @@ void Gateway::Objects::run_control() {
 void Gateway::Objects::control_tick() {
   async_->tick();
   pilots_.tick(clock_.now());
+  flows_.tick();
   control_timer_.expires_after(control_tick_interval);
   control_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) control_tick();
@@ -373,6 +380,8 @@ void Gateway::Objects::stop() {
   boost::asio::post(units_[0]->io(), [this] {
     for (const auto& listener : listeners_) listener->stop();
   });
+  // Its calls are not waited for: they go on, or run again, after the next start.
+  on_control_and_wait([this] { flows_.stop(); });
   control_([this] { async_->drain(); });
   for (const auto& unit : units_) unit->thread().drain(config_.drain_time);
   http_threads_.clear();  // joins

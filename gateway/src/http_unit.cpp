@@ -1,5 +1,6 @@
 #include "http_unit.h"
 
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -32,7 +33,8 @@ HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
                     .usual = {.images = {own_architecture()}},
                     .thread = index,
                     .each = {.give_back_after = worker_idle_time, .counts = &dispatch_counts_}}),
-      limited_(dispatchers_, clock, poster()) {}
+      limited_(dispatchers_, clock, poster()),
+      keeping_(limited_) {}
 
 void HttpUnit::stop_calls() {
   limited_.stop();
@@ -46,7 +48,7 @@ Poster HttpUnit::poster() {
 void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes) {
   const Config& config = shared.config;
   calls_ = std::make_unique<SyncCalls>(
-      SyncCalls::Parts{limited_, shared.async, shared.clock, poster(), shared.control},
+      SyncCalls::Parts{keeping_, shared.async, shared.clock, poster(), shared.control},
       SyncCalls::Options{.home = static_cast<InvocationHome>(index_ + 1),
                          .in_flight = share(config.in_flight, config.http_threads),
                          .recent = {}});
@@ -81,6 +83,16 @@ void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes
 void HttpUnit::run() {
   calls_->adopt_thread();
   thread_->run();
+}
+
+TakeFlowConnection give_in_turn(const std::vector<std::unique_ptr<HttpUnit>>& units) {
+  return [&units, next = std::size_t{0}](UniqueFd socket, const Tenant& tenant) mutable {
+    units[next]->thread().take({.socket = std::move(socket),
+                                .family = AF_UNIX,
+                                .peer_uid = std::nullopt,
+                                .tenant = tenant});
+    next = (next + 1) % units.size();
+  };
 }
 
 }  // namespace orchid::gateway

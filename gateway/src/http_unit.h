@@ -8,7 +8,9 @@
 #include "config/config.h"
 #include "dispatcher/dispatch_counts.h"
 #include "dispatcher/dispatchers_by_tenant.h"
+#include "flows/flow_process.h"
 #include "http/routes.h"
+#include "invocations/keeping_runner.h"
 #include "invocations/limited_runner.h"
 #include "invocations/sync_calls.h"
 #include "leases/broker_supply.h"
@@ -36,7 +38,9 @@ class HttpUnit {
 
   [[nodiscard]] boost::asio::io_context& io() { return io_; }
   [[nodiscard]] Poster poster();
-  [[nodiscard]] CallRunner& runner() { return limited_; }
+  [[nodiscard]] CallRunner& runner() { return keeping_; }
+  /// Before the first call.
+  void keep_outputs(OutputKeeper keep) { keeping_.set_keeper(std::move(keep)); }
   [[nodiscard]] DispatchersByTenant& dispatchers() { return dispatchers_; }
   /// Any thread.
   [[nodiscard]] const DispatchCounts& dispatch_counts() const { return dispatch_counts_; }
@@ -53,10 +57,15 @@ class HttpUnit {
   DispatchCounts dispatch_counts_;
   DispatchersByTenant dispatchers_;
   LimitedRunner limited_;
+  KeepingRunner keeping_;
   std::unique_ptr<SyncCalls> calls_;
   std::vector<std::unique_ptr<Routes>> routes_;
   Router router_;
   std::unique_ptr<HttpThread> thread_;
 };
+
+/// Connections go to these threads in turn, and whoever is at the other end of one is its tenant.
+/// Called on one thread, while all units are there.
+[[nodiscard]] TakeFlowConnection give_in_turn(const std::vector<std::unique_ptr<HttpUnit>>& units);
 
 }  // namespace orchid::gateway

@@ -22,6 +22,24 @@ Result<std::string> read_boot_id() {
 
 }  // namespace
 
+std::shared_ptr<const FunctionVersion> version_of(const InvocationRecord& record,
+                                                  const FunctionTable& table,
+                                                  const FunctionService::KeptVersions& kept) {
+  if (const Function* function = table.find(record.tenant, record.function))
+    for (const DeployedVersion& version : function->versions)
+      if (version.version->digest == record.digest) return version.version;
+  const auto old = kept.find({record.tenant, record.function, record.digest});
+  return old == kept.end() ? nullptr : old->second;
+}
+
+FlowService::Options flow_options(const Config& config) {
+  return {.settings = {.program = config.flows_program,
+                       .per_user = config.flows_per_user,
+                       .store = config.flows_store,
+                       .keep = config.flows_keep},
+          .folder = config.state / "flows"};
+}
+
 Tenant own_user() { return {::geteuid(), user_name(::geteuid())}; }
 
 Result<StartUp> start_up(const Config& config) {

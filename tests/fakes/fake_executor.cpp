@@ -99,11 +99,24 @@ void FakeExecutor::obey(Connection& connection) {
                           encode(LaneSlot{.digest = announced->digest,
                                           .generation = connection.generation,
                                           .entries = {"e"}}));
+    } else if (const auto* wanted = std::get_if<LaneAttach>(&message)) {
+      attach(connection, *wanted);
     } else if (std::holds_alternative<LaneReplace>(message)) {
       ++replacements_;
       (void)send_packet(connection.socket.get(), encode(LaneEnded{.message = "replaced"}));
       give_worker(connection);
     }
+  }
+}
+
+void FakeExecutor::attach(const Connection& connection, const LaneAttach& wanted) {
+  attachments_ += static_cast<unsigned>(wanted.data.size());
+  if (!attaches_) return;
+  for (const DataId& data : wanted.data) {
+    const LaneNotAttached refused{data, static_cast<ErrorCode>(data_refusal_.load()), "not here"};
+    (void)send_packet(connection.socket.get(), data_refusal_ < 0
+                                                   ? encode(LaneAttached{data, ByteCount{8}})
+                                                   : encode(refused));
   }
 }
 
@@ -133,6 +146,11 @@ void FakeExecutor::work(Connection& connection) {
     const auto kind = static_cast<RequestKind>(request.header.kind);
     if (kind == RequestKind::call && request.header.generation != connection.generation) {
       must(connection.worker->answer({.kind = ResponseKind::need_code}));
+      continue;
+    }
+    if (unmaps_ > 0) {
+      --unmaps_;
+      must(connection.worker->answer({.kind = ResponseKind::need_data}));
       continue;
     }
     const auto input = request.input;

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "foundation/error_code.h"
 #include "foundation/unique_fd.h"
 #include "protocol/call_header.h"
 #include "protocol/lane_messages.h"
@@ -32,6 +34,15 @@ class FakeExecutor {
   void compile_for_ever() { compiles_ = true; }
   /// The worker's answers are of this kind from now on, whatever it was asked.
   void answer_with(ResponseKind kind) { kind_ = kind; }
+  /// Objects that workers are to be given from now on are refused so; nothing: they are mapped.
+  void refuse_data(std::optional<ErrorCode> code) {
+    data_refusal_ = code ? static_cast<int>(*code) : -1;
+  }
+  /// Says nothing to who wants a worker to be given something.
+  void attach_data(bool attaches) { attaches_ = attaches; }
+  /// The worker answers so many next calls with "need data".
+  void unmap_data(unsigned times) { unmaps_ = times; }
+  [[nodiscard]] unsigned attachments() const { return attachments_; }
   /// Closes all connections. Returns when that is done.
   void hang_up();
   /// Refuses all leases that were claimed.
@@ -47,6 +58,7 @@ class FakeExecutor {
   struct Connection;
   void serve();
   void obey(Connection& connection);
+  void attach(const Connection& connection, const LaneAttach& wanted);
   void give_worker(Connection& connection);
   void work(Connection& connection);
 
@@ -59,6 +71,10 @@ class FakeExecutor {
   std::atomic<bool> forgets_{false};
   std::atomic<bool> compiles_{false};
   std::atomic<ResponseKind> kind_{ResponseKind::reply};
+  std::atomic<int> data_refusal_{-1};  // a code; -1: none
+  std::atomic<bool> attaches_{true};
+  std::atomic<unsigned> unmaps_{0};
+  std::atomic<unsigned> attachments_{0};
   std::atomic<bool> hangs_up_{false};
   std::atomic<bool> revokes_{false};
   std::atomic<bool> ends_{false};

@@ -41,6 +41,7 @@ orchid_quick_cases(colocation serial "a function that computes is measured*" "wi
 if(TARGET Orchid::sdk AND TARGET orchid AND TARGET orchid-gateway)
   orchid_quick_script(consumer serial ${CMAKE_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/consumer_quick "${consumer_flags}" --quick)
 endif()
+orchid_quick_cases(crew workers "a call goes from member to member*" "each member is killed*")
 orchid_quick_script(demo serial ${CMAKE_BINARY_DIR} complete)
 orchid_quick_cases(door workers "functions are deployed*" "a lease is taken through the door*")
 orchid_quick_cases(executor workers "a function's error*" "a crash costs one call*" "a loop ends at the deadline*" "no file can be opened")

@@ -17,6 +17,7 @@
 #include "foundation/amounts.h"
 #include "foundation/unique_fd.h"
 #include "foundation/units.h"
+#include "protocol/limits.h"
 #include "terminal/documents.h"
 #include "terminal/output_file.h"
 #include "terminal/table.h"
@@ -57,6 +58,7 @@ struct PutArguments {
   std::string size;
   std::string expires;
   std::string if_match;
+  std::uint32_t copies = 1;
   bool unnamed = false;
   bool only_new = false;
 
@@ -115,7 +117,8 @@ DataReader reader_of(const InputFile& input, const std::string& path, TransferBa
 }
 
 ExitStatus run_put_data(Shell& shell, const PutArguments& arguments) {
-  DataOptions options{.if_match = arguments.if_match, .only_new = arguments.only_new};
+  DataOptions options{
+      .if_match = arguments.if_match, .only_new = arguments.only_new, .copies = arguments.copies};
   if (arguments.unnamed && arguments.words.size() > 1)
     return shell.report_usage("with --unnamed there is a file alone, and no name");
   if (!arguments.expires.empty()) {
@@ -204,9 +207,25 @@ ExitStatus run_describe_data(Shell& shell, const std::string& reference) {
       {"size", to_string(ByteCount{data.size}) + " (" + std::to_string(data.size) + " bytes)"});
   table.add({"state", data.state});
   table.add({"hosts", names_of_hosts(data.hosts)});
+  if (!data.arriving_at.empty()) table.add({"being copied to", names_of_hosts(data.arriving_at)});
+  table.add({"copies wanted", "at least " + std::to_string(data.copies_wanted)});
   table.add({"created", data.created});
   table.add({"expires", data.expires.empty() ? "never" : data.expires});
   shell.print(table.text());
+  return ExitStatus::ok;
+}
+
+ExitStatus run_copy_data(Shell& shell, const std::string& reference, const CopyOptions& options) {
+  if (options.host.empty() && options.copies == 0)
+    return shell.report_usage(
+        "say where to with --to HOST, or how many are to be kept with --copies N");
+  const DataInfo data = shell.client().copy_data(reference, options);
+  if (shell.json)
+    print_answer(shell, data.json);
+  else if (data.arriving_at.empty())
+    shell.print_line(data.label() + " is on " + names_of_hosts(data.hosts));
+  else
+    shell.print_line(data.label() + " is being copied to " + names_of_hosts(data.arriving_at));
   return ExitStatus::ok;
 }
 
@@ -241,6 +260,10 @@ void add_put(CLI::App& data, Shell& shell) {
   command->add_option("--if-match", arguments->if_match,
                       "only when the newest version has this id");
   command->add_flag("--new", arguments->only_new, "only when the name is not taken");
+  command
+      ->add_option("--copies", arguments->copies,
+                   "at least so many are kept, on different hosts (default: 1)")
+      ->check(CLI::Range(1U, limits::data_copies));
   command->callback([&shell, arguments] { shell.status = run_put_data(shell, *arguments); });
 }
 
@@ -255,6 +278,23 @@ void add_get(CLI::App& data, Shell& shell) {
                       "file, which is there as a whole or not at all (default: standard output)");
   command->callback(
       [&shell, reference, out] { shell.status = run_get_data(shell, *reference, *out); });
+}
+
+void add_copy(CLI::App& data, Shell& shell) {
+  auto* command = add_command(
+      data, shell, "copy", "Have a data object copied to other hosts; does not wait for it",
+      "  orchid data copy climate --to n17\n  orchid data copy climate --copies 2");
+  auto reference = std::make_shared<std::string>();
+  auto options = std::make_shared<CopyOptions>();
+  command->add_option("DATA", *reference, "NAME, NAME@VERSION or an id")->required();
+  command->add_option("--to", options->host, "a host, as 'orchid hosts' names it");
+  command
+      ->add_option("--copies", options->copies,
+                   "at least so many are kept from now on, on different hosts: when one is lost, "
+                   "another is made")
+      ->check(CLI::Range(1U, limits::data_copies));
+  command->callback(
+      [&shell, reference, options] { shell.status = run_copy_data(shell, *reference, *options); });
 }
 
 void add_others(CLI::App& data, Shell& shell) {
@@ -280,14 +320,15 @@ void add_others(CLI::App& data, Shell& shell) {
 }  // namespace
 
 void add_data(CLI::App& app, Shell& shell) {
-  auto* data =
-      app.add_subcommand("data", "Keep data where functions run: put, get, list, describe, delete");
+  auto* data = app.add_subcommand(
+      "data", "Keep data where functions run: put, get, list, describe, copy, delete");
   data->footer(
       "examples:\n  orchid data put climate climate.bin\n"
       "  orchid invoke mean --data climate\n  orchid data list");
   data->require_subcommand(1);
   add_put(*data, shell);
   add_get(*data, shell);
+  add_copy(*data, shell);
   add_others(*data, shell);
 }
 

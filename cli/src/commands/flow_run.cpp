@@ -1,17 +1,22 @@
 // commands/flow_run.cpp: orchid flow run: runs a flow in the foreground.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "commands/commands.h"
-#include "flows/flow_calls.h"
-#include "flows/flow_driver.h"
+#include "flow_run/deployed_functions.h"
+#include "flow_run/flow_calls.h"
+#include "flow_run/flow_driver.h"
 #include "flows/flow_progress.h"
+#include "flows/flow_signals.h"
 #include "flows/flow_source.h"
 #include "flows/flow_values.h"
+#include "foundation/amounts.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
 
@@ -25,29 +30,29 @@ struct RunArguments {
   std::string state;   // file
   unsigned workers = 8;
   unsigned at_once = 0;
+  std::chrono::nanoseconds within{std::chrono::seconds(10)};
   bool by_gateway = false;
 };
 
-/// Of calls through the gateway: each that is under way has one.
-constexpr unsigned most_threads = 256;
-
 /// On a lease where that can be: a call costs microseconds there.
-std::unique_ptr<FlowCalls> make_calls(Shell& shell, Client& client, const flow::Plan& plan,
-                                      const RunArguments& arguments, bool by_gateway,
-                                      std::shared_ptr<FlowInbox> inbox) {
-  if (!by_gateway) {
-    try {
-      return calls_on_lease(client, plan, arguments.workers, inbox);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::unsupported) throw;
-      if (!shell.json)
-        shell.note("no lane leads to workers from here; calls go through the gateway");
-    }
-  }
-  return calls_by_gateway(
-      client,
-      std::min(most_threads, arguments.at_once == 0 ? 2 * arguments.workers : arguments.at_once),
+flow::MadeCalls make_calls(Shell& shell, Client& client, const flow::Plan& plan,
+                           const RunArguments& arguments, bool needs_more, const std::string& key,
+                           std::shared_ptr<flow::FlowInbox> inbox) {
+  const bool by_gateway = arguments.by_gateway || needs_more;
+  if (!by_gateway && shell.err_is_terminal && !shell.json)
+    shell.show_passing_line("waiting for workers");
+  flow::MadeCalls made = flow::make_calls(
+      client, plan,
+      {.workers = arguments.workers,
+       .within = std::chrono::ceil<std::chrono::milliseconds>(arguments.within),
+       .threads = std::min(flow::most_threads,
+                           arguments.at_once == 0 ? 2 * arguments.workers : arguments.at_once),
+       .by_gateway = by_gateway,
+       .key = key},
       std::move(inbox));
+  if (!made.on_lease && !by_gateway && !shell.json)
+    shell.note("no lane leads to workers from here; calls go through the gateway");
+  return made;
 }
 
 /// From where a flow runs: its inputs, which are read once, or what was reached before.
@@ -74,7 +79,7 @@ Result<Beginning> find_beginning(const flow::Plan& plan, const RunArguments& arg
 
 Result<flow::Engine> make_engine(const flow::Plan& plan, const Beginning& beginning,
                                  std::uint32_t window) {
-  const flow::EngineOptions options{.window = window};
+  const flow::EngineOptions options{.window = window, .key = flow::new_flow_key()};
   return beginning.state ? flow::Engine::resume(plan, *beginning.state, options)
                          : flow::Engine::start(plan, beginning.inputs, options);
 }
@@ -88,13 +93,15 @@ Result<void> make_output_folder(const std::string& folder) {
   return {};
 }
 
-/// What has been reached, for the next time; of a flow whose results were delivered nothing.
-Result<void> keep_state(const flow::Engine& engine, const std::string& file, bool delivered) {
-  if (file.empty()) return {};
-  if (!delivered) return write_output_file(file, as_bytes(engine.snapshot()));
+/// What has been reached, for the next time.
+Result<void> keep_state(const flow::Engine& engine, const std::string& file) {
+  return file.empty() ? Result<void>() : write_output_file(file, as_bytes(engine.snapshot()));
+}
+
+/// The results were delivered.
+void remove_state(const std::string& file) {
   std::error_code error;
-  std::filesystem::remove(file, error);
-  return {};
+  if (!file.empty()) std::filesystem::remove(file, error);
 }
 
 Document nodes_of(const flow::Plan& plan, const flow::Engine& engine) {
@@ -146,14 +153,38 @@ ExitStatus report_end(Shell& shell, const flow::Plan& plan, const flow::Engine& 
   return shell.status;
 }
 
+/// Where Ctrl-C ends the flow, and elsewhere the process. What was reached is kept before the calls
+/// that run are waited for. Errors: those of keeping it.
+Result<void> drive_flow(Shell& shell, const flow::Plan& plan, flow::Engine& engine, Client& client,
+                        const RunArguments& arguments, bool needs_more) {
+  const auto inbox = std::make_shared<flow::FlowInbox>();
+  const flow::MadeCalls made =
+      make_calls(shell, client, plan, arguments, needs_more, engine.key(), inbox);
+  const bool follows = arguments.at_once == 0;
+  if (follows) engine.set_window(made.calls->window());
+  const FlowSignals signals(*inbox);
+  std::function<void()> keep;
+  if (!arguments.state.empty())
+    keep = [&] {
+      if (const auto kept = keep_state(engine, arguments.state); !kept && !shell.json)
+        shell.note("what was reached could not be kept: " + kept.error().message);
+    };
+  FlowProgress progress(shell, plan, engine, std::move(keep));
+  flow::drive({.plan = plan,
+               .engine = engine,
+               .calls = *made.calls,
+               .inbox = *inbox,
+               .watch = progress,
+               .follows_window = follows});
+  return keep_state(engine, arguments.state);
+}
+
 ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   const auto parsed = read_flow(arguments.file);
   if (!parsed) return shell.report(parsed.error());
   if (!parsed->faults.empty()) return report_faults(shell, parsed->faults);
-  const auto inbox = std::make_shared<FlowInbox>();
-  const FlowSignals signals(*inbox);
   Client client = shell.client();
-  DeployedFunctions functions(&client);
+  flow::DeployedFunctions functions(&client);
   const flow::Checked checked = check_flow(parsed->document, functions);
   if (!checked.faults.empty()) return report_faults(shell, checked.faults);
   // What is wrong with the inputs is told before workers are asked for.
@@ -163,23 +194,16 @@ ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   if (!engine) return shell.report(engine.error());
   if (const auto made = make_output_folder(arguments.output); !made)
     return shell.report(made.error());
-  const auto calls = make_calls(shell, client, checked.plan, arguments,
-                                arguments.by_gateway || functions.any_needs_more(), inbox);
-  const bool follows = arguments.at_once == 0;
-  if (follows) engine->set_window(calls->window());
-  {
-    FlowProgress progress(shell, checked.plan, *engine);
-    drive({.plan = checked.plan,
-           .engine = *engine,
-           .calls = *calls,
-           .inbox = *inbox,
-           .watch = progress,
-           .follows_window = follows});
+  // One that is done, and whose results could not be delivered, needs no workers.
+  Result<void> kept;
+  if (engine->outcome() != flow::FlowOutcome::done)
+    kept = drive_flow(shell, checked.plan, *engine, client, arguments, functions.any_needs_more());
+  if (!kept) {
+    if (engine->outcome() != flow::FlowOutcome::done) return shell.report(kept.error());
+    if (!shell.json) shell.note("what was reached could not be kept: " + kept.error().message);
   }
   const ExitStatus status = report_end(shell, checked.plan, *engine, arguments);
-  const bool delivered = status == ExitStatus::ok;
-  if (const auto kept = keep_state(*engine, arguments.state, delivered); !kept)
-    return shell.report(kept.error());
+  if (status == ExitStatus::ok) remove_state(arguments.state);
   return status;
 }
 
@@ -200,8 +224,8 @@ void add_flow_run(CLI::App& flows, Shell& shell) {
                       "a folder for a file of each output (default: all to standard output)");
   command->add_option(
       "--state", arguments->state,
-      "a file that keeps what was reached when the flow fails or is cancelled; if it "
-      "is there, the flow goes on from it");
+      "a file that keeps what was reached, while the flow runs and when it does not end well; if "
+      "it is there, the flow goes on from it");
   command->add_option("--workers", arguments->workers, "so many at most (default: 8)")
       ->check(CLI::Range(1U, 1024U));
   command
@@ -210,6 +234,17 @@ void add_flow_run(CLI::App& flows, Shell& shell) {
                    "has a deadline; "
                    "through the gateway 2 for each of --workers, 256 at most)")
       ->check(CLI::Range(1U, 65536U));
+  command
+      ->add_option_function<std::string>(
+          "--within",
+          [arguments](const std::string& text) {
+            const auto within = parse_duration(text);
+            if (!within) throw CLI::ValidationError("--within", within.error().message);
+            arguments->within = *within;
+          },
+          "so long it may take to get workers (default: 10s); where they come by a batch system "
+          "give it minutes")
+      ->type_name("DURATION");
   command->add_flag("--by-gateway", arguments->by_gateway,
                     "call through the gateway, as `orchid invoke` does, instead of on a lease");
   command->callback([&shell, arguments] { shell.status = run_flow(shell, *arguments); });

@@ -10,6 +10,8 @@
 #include "calls/typed_call.h"
 #include "commands/commands.h"
 #include "foundation/amounts.h"
+#include "foundation/files.h"
+#include "foundation/json_document.h"
 #include "terminal/documents.h"
 
 namespace orchid::cli {
@@ -29,6 +31,7 @@ struct InvokeArguments {
   std::string idempotency_key;
   std::string host_kind;
   std::vector<std::string> data;
+  std::string output_data;
   std::size_t repeat = 1;
   std::size_t concurrency = 1;
   [[nodiscard]] bool is_typed() const { return !arguments.empty() || !npy.empty(); }
@@ -75,10 +78,27 @@ void print_costs(Shell& shell, const InvokeArguments& arguments, const RepeatRes
   }
 }
 
+/// The reply is the document of the object that the output has become.
+Result<void> tell_data(Shell& shell, const Reply& reply) {
+  const std::string_view text = as_text(reply.output);
+  if (shell.json) {
+    print_answer(shell, std::string(text));
+    return {};
+  }
+  JsonDocument document(text, {.subject = "the gateway's answer"});
+  const JsonObject o = document.root();
+  const std::string label =
+      o.text("name") + "@" + std::to_string(o.number<std::uint64_t>("version"));
+  if (auto read = document.finish(); !read) return read;
+  shell.print_line(label);
+  return {};
+}
+
 ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
   InvokeOptions options{.idempotency_key = arguments.idempotency_key,
                         .host_kind = arguments.host_kind,
-                        .data = arguments.data};
+                        .data = arguments.data,
+                        .output_data = arguments.output_data};
   if (!arguments.deadline.empty()) {
     const auto deadline = parse_duration(arguments.deadline);
     if (!deadline) return shell.report(deadline.error());
@@ -100,12 +120,15 @@ ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
                                            .count = arguments.repeat,
                                            .concurrency = arguments.concurrency,
                                            .call = options});
-  if (result.first)
+  if (result.first && !arguments.output_data.empty()) {
+    if (const auto told = tell_data(shell, *result.first); !told) return shell.report(told.error());
+  } else if (result.first) {
     if (const auto delivered = deliver_reply(
             shell, *result.first,
             {.file = arguments.out, .signature = arguments.raw ? "" : input->signature});
         !delivered)
       return shell.report(delivered.error());
+  }
   print_costs(shell, arguments, result);
   if (result.first_failure) return shell.report(*result.first_failure);
   return ExitStatus::ok;
@@ -121,6 +144,7 @@ void add_invoke(CLI::App& app, Shell& shell) {
       "  orchid invoke dot --args '[[1,2,3],[4,5,6]]'\n"
       "  orchid invoke dot --npy a.npy b.npy\n"
       "  orchid invoke mean --data climate < /dev/null\n"
+      "  orchid invoke smooth --output-data smoothed < climate.bin\n"
       "  id=$(orchid invoke wordcount --async < text)\n"
       "  orchid invoke echo --in x --out /dev/null --repeat 1000 --concurrency 4 --stats");
   auto arguments = std::make_shared<InvokeArguments>();
@@ -149,6 +173,9 @@ void add_invoke(CLI::App& app, Shell& shell) {
   command->add_option("--data", arguments->data,
                       "data objects that it is given, in this order: NAME, NAME@VERSION or an id; "
                       "it runs where they are");
+  command->add_option("--output-data", arguments->output_data,
+                      "its output becomes the next version of the data object of this name, which "
+                      "is printed in place of the output");
   command
       ->add_option("--idempotency-key", arguments->idempotency_key,
                    "with --async: the same key never starts a second call")

@@ -59,7 +59,8 @@ std::string memory_of(const JsonObject& worker) {
 
 std::string workers_of(const JsonObject& lease) {
   return std::to_string(lease.size("workers")) + " of " +
-         std::to_string(lease.number<std::uint64_t>("workers_wanted"));
+         std::to_string(lease.number<std::uint64_t>("workers_wanted")) +
+         (lease.has("crew") && lease.flag("crew") ? ", a crew" : "");
 }
 
 ExitStatus run_leases(Shell& shell) {
@@ -73,6 +74,11 @@ ExitStatus run_leases(Shell& shell) {
       {"lease", "state", "workers", "cores each", "memory each", "wait", "hosts", "ends in"});
   for (const JsonObject& lease : answer.root().objects("leases")) {
     const std::chrono::milliseconds left(lease.number<std::int64_t>("expires_in_ms"));
+    if (lease.optional().text("kind") == "memory") {
+      table.add({lease.text("id"), lease.text("state"), "memory", "-", memory_of(lease),
+                 lease.text("wait"), lease.text("node"), format_duration(left)});
+      continue;
+    }
     table.add({lease.text("id"), lease.text("state"), workers_of(lease),
                texts_of(lease, cores_of_worker, cores_of_shape),
                texts_of(lease, memory_of, memory_of), lease.text("wait"), nodes_of(lease),
@@ -80,7 +86,7 @@ ExitStatus run_leases(Shell& shell) {
   }
   answer.check();
   if (table.empty()) {
-    shell.note("you hold no lease; programs take them with Client::lease");
+    shell.note("you hold no lease; programs take them with Client::lease and Client::memory");
   } else {
     shell.print(table.text());
   }

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calls/call_watch.h"
+#include "foundation/visible_text.h"
 #include "terminal/duration.h"
 
 namespace orchid::cli {
@@ -10,21 +13,27 @@ namespace {
 
 /// So long a second Ctrl-C is the answer to the question.
 constexpr std::chrono::seconds time_to_answer{5};
+/// So often what was reached is kept while the flow runs.
+constexpr std::chrono::seconds keep_every{5};
+/// No more of its time than one part in so many goes there.
+constexpr int part_of_time = 20;
 
 const char* parts_of(const flow::PlannedNode& node) {
   switch (node.kind) {
     case flow::NodeKind::map:
+    case flow::NodeKind::master:
       return "pieces";
     case flow::NodeKind::reduce:
       return "groups";
+    case flow::NodeKind::divide:
+      return "branches";
     default:
       return "steps";
   }
 }
 
 bool has_parts(const flow::PlannedNode& node) {
-  return node.kind == flow::NodeKind::map || node.kind == flow::NodeKind::reduce ||
-         node.kind == flow::NodeKind::iterate;
+  return node.kind != flow::NodeKind::call && node.kind != flow::NodeKind::condition;
 }
 
 }  // namespace
@@ -32,7 +41,7 @@ bool has_parts(const flow::PlannedNode& node) {
 std::string describe(const flow::Plan& plan, const flow::AttemptFailed& attempt) {
   return fmt::format("node '{}'{}{}, attempt {}: {}: {}", plan.nodes[attempt.node].name,
                      attempt.part.empty() ? "" : ", ", attempt.part, attempt.attempt,
-                     attempt.outcome, attempt.message);
+                     attempt.outcome, visible_text(attempt.message, LineEnds::shown));
 }
 
 void FlowProgress::changed(const flow::NodeChanged& change) {
@@ -66,6 +75,12 @@ void FlowProgress::failed(const flow::AttemptFailed& attempt) {
 }
 
 void FlowProgress::look() {
+  if (keep_ && Clock::now() >= keep_again_) {
+    const Clock::time_point begin = Clock::now();
+    keep_();
+    const Clock::duration took = Clock::now() - begin;
+    keep_again_ = begin + std::max<Clock::duration>(keep_every, took * part_of_time);
+  }
   if (!shell_.err_is_terminal || shell_.json || running_.empty()) return;
   const std::uint32_t first = running_.front();
   const flow::NodeProgress progress = engine_.progress(first);
@@ -81,7 +96,8 @@ void FlowProgress::look() {
 
 bool FlowProgress::interrupted() {
   const Clock::time_point now = Clock::now();
-  if (!shell_.err_is_terminal || (has_asked_ && now - asked_ < time_to_answer)) return true;
+  if (!shell_.err_is_terminal || shell_.json || (has_asked_ && now - asked_ < time_to_answer))
+    return true;
   has_asked_ = true;
   asked_ = now;
   shell_.note("cancel the flow? Press Ctrl-C again within 5 s; otherwise it goes on");

@@ -2,11 +2,13 @@
 // each node that has ended.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flow/engine.h"
-#include "flows/flow_driver.h"
+#include "flow_run/flow_driver.h"
 #include "terminal/shell.h"
 
 namespace orchid::cli {
@@ -14,10 +16,16 @@ namespace orchid::cli {
 /// "node 'search', piece 17 of 26, attempt 2: function_crashed: …"
 [[nodiscard]] std::string describe(const flow::Plan& plan, const flow::AttemptFailed& attempt);
 
-class FlowProgress final : public FlowWatch {
+class FlowProgress final : public flow::FlowWatch {
  public:
-  FlowProgress(Shell& shell, const flow::Plan& plan, const flow::Engine& engine)
-      : shell_(shell), plan_(plan), engine_(engine), begun_(plan.nodes.size()) {}
+  /// `keep` keeps what was reached, and is called soon and every few seconds; it may be empty.
+  FlowProgress(Shell& shell, const flow::Plan& plan, const flow::Engine& engine,
+               std::function<void()> keep = {})
+      : shell_(shell),
+        plan_(plan),
+        engine_(engine),
+        keep_(std::move(keep)),
+        begun_(plan.nodes.size()) {}
   ~FlowProgress() override { shell_.show_passing_line(""); }
 
   void changed(const flow::NodeChanged& change) override;
@@ -31,6 +39,8 @@ class FlowProgress final : public FlowWatch {
   Shell& shell_;
   const flow::Plan& plan_;
   const flow::Engine& engine_;
+  std::function<void()> keep_;
+  Clock::time_point keep_again_ = Clock::now();
   std::vector<Clock::time_point> begun_;  // of each node
   std::vector<std::uint32_t> running_;
   std::size_t ended_ = 0;  // nodes

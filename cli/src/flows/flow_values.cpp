@@ -15,21 +15,11 @@
 namespace orchid::cli {
 namespace {
 
-bool is_text(const flow::PortType& type) {
-  return type.is_bytes || type.type.kind == module::TypeKind::string;
-}
-
-Result<flow::Bytes> value_of_text(const flow::PortType& type, const std::string& text) {
-  if (!is_text(type)) return flow::value_of_json(type, text);
-  const auto bytes = as_bytes(text);
-  return flow::Gathering::of(text.size(), flow::Bytes(bytes.begin(), bytes.end())).take(type);
-}
-
 Result<flow::Bytes> value_of_file(const flow::PortType& type, const std::string& file) {
   auto content = read_input_file(file);
   if (!content) return fail(std::move(content.error()));
   if (type.is_bytes) return std::move(*content);
-  if (!file.ends_with(".npy")) return value_of_text(type, std::string(as_text(*content)));
+  if (!file.ends_with(".npy")) return flow::value_of_text(type, as_text(*content));
   const auto array = module::read_npy(*content);
   if (!array) return fail(array.error());
   const std::vector<module::Argument> arguments{*array};
@@ -38,7 +28,7 @@ Result<flow::Bytes> value_of_file(const flow::PortType& type, const std::string&
 
 Result<flow::Value> value_of(const flow::PlannedInput& input, const std::string& text) {
   auto value = text.starts_with('@') ? value_of_file(input.type, text.substr(1))
-                                     : value_of_text(input.type, text);
+                                     : flow::value_of_text(input.type, text);
   if (!value)
     return fail(
         std::move(value.error())
@@ -48,7 +38,7 @@ Result<flow::Value> value_of(const flow::PlannedInput& input, const std::string&
 
 }  // namespace
 
-Result<std::vector<flow::Value>> input_values(const flow::Plan& plan,
+Result<std::vector<flow::Value>> known_values(const flow::Plan& plan,
                                               const std::vector<std::string>& given) {
   std::map<std::string, std::string> texts;
   for (const std::string& one : given) {
@@ -63,20 +53,29 @@ Result<std::vector<flow::Value>> input_values(const flow::Plan& plan,
     if (!texts.emplace(name, one.substr(equals + 1)).second)
       return fail(ErrorCode::bad_request, "input '" + name + "' is given twice");
   }
+  std::vector<flow::Value> values;
+  for (const flow::PlannedInput& input : plan.inputs) {
+    const auto text = texts.find(input.name);
+    auto value = text == texts.end() ? Result<flow::Value>() : value_of(input, text->second);
+    if (!value) return fail(std::move(value.error()));
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+Result<std::vector<flow::Value>> input_values(const flow::Plan& plan,
+                                              const std::vector<std::string>& given) {
+  auto values = known_values(plan, given);
+  if (!values) return values;
   std::vector<std::string> missing;
-  for (const flow::PlannedInput& input : plan.inputs)
-    if (!texts.contains(input.name))
-      missing.push_back(fmt::format("--input {}={}", input.name, flow::to_string(input.type)));
+  for (std::size_t i = 0; i < values->size(); ++i)
+    if ((*values)[i] == nullptr)
+      missing.push_back(
+          fmt::format("--input {}={}", plan.inputs[i].name, to_string(plan.inputs[i].type)));
   if (!missing.empty())
     return fail(ErrorCode::bad_request,
                 fmt::format("flow '{}' needs values of all its inputs; add {}", plan.name,
                             fmt::join(missing, " ")));
-  std::vector<flow::Value> values;
-  for (const flow::PlannedInput& input : plan.inputs) {
-    auto value = value_of(input, texts.at(input.name));
-    if (!value) return fail(std::move(value.error()));
-    values.push_back(std::move(*value));
-  }
   return values;
 }
 
@@ -103,7 +102,7 @@ Result<Document> write_outputs(const flow::Plan& plan, const flow::Engine& engin
     std::filesystem::path file = std::filesystem::path(folder) / output.name;
     std::string json;
     std::span<const std::byte> bytes = *value;
-    if (!is_text(output.type)) {
+    if (!output.type.is_text()) {
       auto text = flow::json_of_value(output.type, *value);
       if (!text) return fail(std::move(text.error()));
       json = std::move(*text) + "\n";

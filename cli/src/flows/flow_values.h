@@ -16,6 +16,9 @@ namespace orchid::cli {
 /// are missing; those of reading files.
 [[nodiscard]] Result<std::vector<flow::Value>> input_values(const flow::Plan& plan,
                                                             const std::vector<std::string>& given);
+/// The same, where inputs may be missing: null.
+[[nodiscard]] Result<std::vector<flow::Value>> known_values(const flow::Plan& plan,
+                                                            const std::vector<std::string>& given);
 
 /// The outputs as JSON by name.
 [[nodiscard]] Result<Document> outputs_of(const flow::Plan& plan, const flow::Engine& engine);

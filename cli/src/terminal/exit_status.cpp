@@ -21,6 +21,7 @@ ExitStatus exit_status_of(ErrorKind kind) {
     case ErrorKind::not_found:
     case ErrorKind::conflict:
     case ErrorKind::too_large:
+    case ErrorKind::data_elsewhere:
       return ExitStatus::usage;
     case ErrorKind::deadline_exceeded:
       return ExitStatus::deadline;
@@ -35,9 +36,11 @@ ExitStatus exit_status_of(ErrorKind kind) {
     case ErrorKind::lease_ended:
     case ErrorKind::unreachable:
     case ErrorKind::timed_out:
+    case ErrorKind::outcome_unknown:
     case ErrorKind::disk_full:
     case ErrorKind::unsupported:
     case ErrorKind::system:
+    case ErrorKind::data_lost:
     case ErrorKind::internal:
       return ExitStatus::orchid_failed;
   }
@@ -65,7 +68,12 @@ ExitStatus exit_status_of(ErrorCode code) {
 
 ExitStatus exit_status_of_outcome(std::string_view outcome) {
   const std::optional<Outcome> known = parse_outcome(outcome);
-  if (!known) return ExitStatus::orchid_failed;
+  if (!known) {  // what the SDK names besides
+    for (auto kind = ErrorKind::bad_request; kind <= ErrorKind::internal;
+         kind = static_cast<ErrorKind>(static_cast<int>(kind) + 1))
+      if (to_string(kind) == outcome) return exit_status_of(kind);
+    return ExitStatus::orchid_failed;
+  }
   switch (*known) {
     case Outcome::ok:
       return ExitStatus::ok;

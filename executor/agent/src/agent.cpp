@@ -40,6 +40,22 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
       data_(io, options_.data),
+      data_of_calls_({.io = io_,
+                      .data = data_,
+                      .workers = workers_,
+                      .tell =
+                          [this](const ControlMessage& message) {
+                            if (gateway_) gateway_->send(message);
+                          }}),
+      depots_(io, children_, options_.depots),
+      copying_(io, children_, data_, options_.copying,
+               [this](const ControlMessage& message) {
+                 if (gateway_) gateway_->send(message);
+               }),
+      memory_(io, children_, data_, options_.memory,
+              [this](const ControlMessage& message) {
+                if (gateway_) gateway_->send(message);
+              }),
       services_{io,
                 workers_,
                 code_,
@@ -50,14 +66,19 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                 [this](const LeaseClosed& closed) { say_closed(closed); },
                 [this] { return memory_ran_out(); },
                 {},
-                &devices_},
+                &devices_,
+                &depots_},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
       timer_(io) {
   data_.set_handlers({[this](const ControlMessage& message) {
                         if (gateway_) gateway_->send(message);
                       },
-                      [this](const DataId& data) { lanes_.drop_data(data); }});
+                      [this](const DataId& data) {
+                        copying_.dropped(data);
+                        lanes_.drop_data(data);
+                      }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
+  serve_calls(depots_, data_of_calls_, workers_);
 }
 
 /// True once for each process that the kernel has ended.
@@ -118,7 +139,10 @@ void Agent::reclaim(std::string_view why) {
   compilers_.stop();
   workers_.stop();
   devices_.stop();
+  depots_.stop();
   lanes_.evict_all();
+  copying_.end_all();
+  memory_.end_all();
   data_.end();
   if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
@@ -256,7 +280,11 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   if (!old) return fail(old.error());
   claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
-  if (!welcome.resumed) data_.begin_afresh();
+  if (!welcome.resumed) {
+    copying_.end_all();
+    data_.begin_afresh();
+  }
+  data_of_calls_.begin(welcome.names_data, welcome.resumed);
   for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
     devices_.vacate(lease, [this, lease] { leases_.vacated(lease); });
@@ -277,13 +305,24 @@ void Agent::obey(const ControlMessage& message) {
   } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
       say_closed({renewal->lease, LeaseEnd::expired});
-  } else if (const auto* make = std::get_if<MakeData>(&message)) {
-    data_.obey(*make);
-  } else if (const auto* seal = std::get_if<SealData>(&message)) {
-    data_.obey(*seal);
-  } else if (const auto* drop = std::get_if<DropData>(&message)) {
-    data_.obey(*drop);
+  } else {
+    obey_about_data(message);
   }
+}
+
+void Agent::obey_about_data(const ControlMessage& message) {
+  std::visit(
+      [this]<typename Message>(const Message& m) {
+        if constexpr (requires { data_.obey(m); })
+          data_.obey(m);
+        else if constexpr (requires { copying_.obey(m); })
+          copying_.obey(m);
+        else if constexpr (requires { data_of_calls_.obey(m); })
+          data_of_calls_.obey(m);
+        else if constexpr (requires { memory_.obey(m); })
+          memory_.obey(m);
+      },
+      message);
 }
 
 void Agent::open_lease(const OpenLease& request) {
@@ -312,6 +351,8 @@ void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
   data_.tick();
+  data_of_calls_.tick(std::chrono::steady_clock::now());
+  memory_.tick(std::chrono::steady_clock::now());
   const bool has_power = power_.look(std::chrono::steady_clock::now());
   if (has_power || has_news()) report_capacity();
   if (feed_ && !leases_.cores().empty()) bind_children();

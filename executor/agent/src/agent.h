@@ -16,13 +16,17 @@
 #include "code/code_store.h"
 #include "code/compiler_pool.h"
 #include "control_client.h"
+#include "data/data_copying.h"
+#include "data/data_of_calls.h"
 #include "data/data_service.h"
+#include "depots/depot_pool.h"
 #include "devices/device_pool.h"
 #include "grant/core_feed.h"
 #include "grant/grant.h"
 #include "lanes/lane_server.h"
 #include "leases/host_claims.h"
 #include "leases/lease_table.h"
+#include "memory/memory_leases.h"
 #include "supervisor_notice.h"
 #include "topology/host.h"
 #include "topology/power_meter.h"
@@ -54,8 +58,11 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
-    DataBook::Options data;  // a budget of 0: it keeps no data objects
-    UniqueFd core_feed;      // who says which cores are offered now; empty: all, always
+    DataBook::Options data;        // a budget of 0: it keeps no data objects
+    DataCopying::Options copying;  // of these
+    MemoryLeases::Options memory;  // likewise
+    Depot::Options depots;
+    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
   };
@@ -74,10 +81,12 @@ class Agent {
   void compiler_ready(const CompilerReady& target);
   [[nodiscard]] Result<void> welcomed(const ControlWelcome& welcome);
   void obey(const ControlMessage& message);
+  void obey_about_data(const ControlMessage& message);
   [[nodiscard]] bool memory_ran_out();
   void open_lease(const OpenLease& request);
   void say_closed(const LeaseClosed& closed);
   void end_shrunk(const LeaseTable::Shrunk& shrunk);
+  void obey_data(const ControlMessage& message);
   void gpus_changed();
   void end_overdue_leases();
   void report_capacity();
@@ -111,6 +120,10 @@ class Agent {
   CompilerPool compilers_;
   CodeService code_;
   DataService data_;
+  DataOfCalls data_of_calls_;
+  DepotPool depots_;
+  DataCopying copying_;
+  MemoryLeases memory_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

@@ -28,7 +28,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .gpus = {}};  // as they are at each hello
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
   hello.lane_address = options_.lane_address;
-  hello.lane_protocol = apart_lane_protocol;
+  hello.lane_protocol = crew_lane_protocol;
   return hello;
 }
 
@@ -41,6 +41,9 @@ void Agent::complete_hello(ControlHello& hello) {
   if (!keeps_data()) return;
   hello.data_memory = data_.memory();
   hello.data = data_.introduce();
+  hello.copies_data = true;
+  hello.leases_memory = true;
+  hello.memory = memory_.introduce(now);
 }
 
 void Agent::report_capacity() {
@@ -54,6 +57,7 @@ void Agent::report_capacity() {
   report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
   report.counters.merge(growing_counters());
   report.counters["code_improved"] = code_.improved();
+  report.counters["unreadable_messages"] = gateway_->unreadable();
   reported_ready_ = workers_.ready();
   reported_improved_ = code_.improved();
   reported_growing_ = growing_counters();

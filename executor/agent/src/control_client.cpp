@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -277,23 +278,37 @@ void ControlClient::opened() {
 void ControlClient::arrived(std::string_view text) {
   const auto keep = link_;
   auto frame = parse_control_frame(text);
-  if (!frame) return lost(frame.error().message);
+  if (!frame) return take_unreadable(text, frame.error());
   if (const auto* refused = std::get_if<ControlRefused>(&frame->body))
     return lost("refused: " + refused->message);
   if (const auto* message = std::get_if<ControlWelcome>(&frame->body)) return welcome(*message);
-  if (!welcomed_) return lost("it spoke before its welcome");
-  switch (stream_.receive(frame->sequence, frame->ack)) {
-    case ReliableStream::Arrival::duplicate:
-      return;
-    case ReliableStream::Arrival::broken:
-      return lost("it skipped a message");
-    case ReliableStream::Arrival::fresh:
-      break;
-  }
-  if (++unacknowledged_ >= acknowledge_after)
-    write({.ack = stream_.received(), .body = ControlAck{}});
+  if (!take(frame->sequence, frame->ack)) return;
   if (const auto* message = std::get_if<ControlMessage>(&frame->body))
     std::shared_ptr(handlers_)->on_message(*message);
+}
+
+void ControlClient::take_unreadable(std::string_view text, const Failure& why) {
+  auto message = unreadable_message(text, why);
+  if (!message) return lost(why.message);
+  if (!take(message->sequence, message->ack)) return;
+  // A gateway of another release may send many of them.
+  if (std::has_single_bit(++unreadable_))
+    log::error("event=unreadable_message from=gateway count={} reason=\"{}\"", unreadable_,
+               why.message);
+  if (message->refusal) send(std::move(*message->refusal));
+}
+
+bool ControlClient::take(std::uint64_t sequence, std::uint64_t ack) {
+  if (!welcomed_) {
+    lost("it spoke before its welcome");
+    return false;
+  }
+  const auto arrival = stream_.receive(sequence, ack);
+  if (arrival == ReliableStream::Arrival::broken) lost("it skipped a message");
+  if (arrival != ReliableStream::Arrival::fresh) return false;
+  if (++unacknowledged_ >= acknowledge_after)
+    write({.ack = stream_.received(), .body = ControlAck{}});
+  return true;
 }
 
 void ControlClient::welcome(const ControlWelcome& message) {

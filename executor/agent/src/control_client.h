@@ -70,6 +70,8 @@ class ControlClient {
   [[nodiscard]] bool connected() const { return welcomed_; }
   /// What was sent has left this process, or cannot leave it now.
   [[nodiscard]] bool flushed() const;
+  /// Messages of the gateway that could not be read.
+  [[nodiscard]] std::uint64_t unreadable() const { return unreadable_; }
 
  private:
   class Link;
@@ -78,6 +80,9 @@ class ControlClient {
   void dial_later();
   void opened();
   void arrived(std::string_view text);
+  void take_unreadable(std::string_view text, const Failure& why);
+  /// False: it is not to be handled.
+  [[nodiscard]] bool take(std::uint64_t sequence, std::uint64_t ack);
   void welcome(const ControlWelcome& message);
   void lost(const std::string& reason);
   void write(const ControlFrame& frame);
@@ -96,6 +101,7 @@ class ControlClient {
       std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here
   std::chrono::milliseconds retry_;
   unsigned unacknowledged_ = 0;  // numbered frames received since we last sent anything
+  std::uint64_t unreadable_ = 0;
   bool running_ = false;
   bool welcomed_ = false;
   std::string last_complaint_;  // the same reason is logged once, not at each attempt

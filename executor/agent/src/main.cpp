@@ -197,6 +197,7 @@ void be_patient(Agent::Options& options) {
   options.compilers.process.start_limit *= patience;
   options.compilers.process.time_limit *= patience;
   options.devices.start_limit *= patience;
+  options.depots.start_limit *= patience;
 }
 
 void offer_gpus(const Configuration& c, Agent::Options& options) {
@@ -215,6 +216,8 @@ void describe_processes(const Configuration& c, Agent::Options& options) {
   options.workers.worker_program = c.program_directory / "orchid-worker";
   options.workers.readable_paths = c.readable_paths;
   options.workers.scheduling = c.scheduling;
+  options.depots.program = c.program_directory / "orchid-depot";
+  options.depots.scheduling = c.scheduling;
   options.compilers.process.program = c.program_directory / "orchid-compiler";
   options.compilers.process.scheduling = c.scheduling;
   // A site's executor has a uid that no tenant has.
@@ -304,6 +307,10 @@ Result<void> serve(const Configuration& c) {
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
   options.data = *data;
+  options.copying = {.program = c.program_directory / "orchid-copy",
+                     .listen = lanes->host,
+                     .scheduling = c.scheduling};
+  options.memory = {.program = c.program_directory / "orchid-memory", .listen = lanes->host};
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

@@ -132,6 +132,7 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
   } else if (const auto* old = std::get_if<Unload>(&message);
              old != nullptr && old->slot < slots_.size()) {
     slots_[old->slot] = {};
+    if (parts_.crew != nullptr) parts_.crew->unlinked(old->slot);
     parts_.code[old->slot].reset();
   } else if (const auto* given = std::get_if<MapData>(&message);
              given != nullptr && descriptors.size() == 1) {
@@ -171,6 +172,11 @@ void CallLoop::load(const Load& message, UniqueFd code) {
     refuse(message, "its static initialisers: " + std::string(spoiled), true);
   report_of.link_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  if (parts_.crew != nullptr)
+    parts_.crew->linked({.digest = message.digest,
+                         .slot = message.slot,
+                         .generation = message.generation,
+                         .entries = report_of.entries});
   report(report_of);
 }
 
@@ -278,10 +284,11 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .deadline_ns = header.deadline_ns,
                    .core = parts_.core,
                    .core_count = core_count_,
-                   .output_limit = streams ? std::min(output_limit_, limits::chunk_size).value
-                                           : output_limit_.value,
+                   .output_limit = output_limit_of(streams).value,
                    .data = std::span(call_data_).first(data_count_),
+                   .objects = parts_.objects,
                    .stream = streams ? &stream : nullptr,
+                   .crew = parts_.crew,
                    .message = &message_};
   page.request_id.store(header.request_id, std::memory_order_relaxed);
   page.started_ticks.store(call.started_ticks, std::memory_order_relaxed);
@@ -313,64 +320,6 @@ CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
     parts_.hygiene.restore_registers();  // what() may be the function's own
     return {Outcome::function_error, fallback_message_};
   }
-}
-
-CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, orchid_call& call) {
-  if (status == ORCHID_OK) return {};
-  const std::uint32_t refused = parts_.page.refused.load(std::memory_order_relaxed);
-  std::string_view message = call.message_text();
-  if ((refused & refused_output) != 0) {
-    fallback_message_ =
-        (call.stream == nullptr ? "the function's output is over the limit of "
-                                : "a chunk of output is over the limit of ") +
-        to_string(call.stream == nullptr ? output_limit_
-                                         : std::min(output_limit_, limits::chunk_size)) +
-        ", or the caller keeps too many answers";
-    return {Outcome::limit_exceeded, fallback_message_};
-  }
-  if ((refused & refused_device) != 0) return {Outcome::limit_exceeded, message};
-  if (message.empty()) {
-    fallback_message_ = orchid_should_stop(&call) != 0
-                            ? "the function stopped, as it was asked to"
-                            : "the function returned status " + std::to_string(status);
-    message = fallback_message_;
-  }
-  return {status == ORCHID_BAD_ARGUMENTS ? Outcome::bad_request : Outcome::function_error, message};
-}
-
-void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& call,
-                      const Verdict& verdict) {
-  last_end_ = ticks_now();
-  const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
-  const std::string_view left = call.device.end_call();
-  parts_.hygiene.expect_team(parts_.cores.thread_count());
-  std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
-  if (spoiled.empty()) spoiled = left;
-  StatusPage& page = parts_.page;
-  // What it holds, nobody gives back; the next call, or only its code, might find no room.
-  if (verdict.outcome != Outcome::ok && was_refused_memory()) spoiled = "it had no memory left";
-  auto running = pack_state(number_, RunState::running);
-  if (!page.state.compare_exchange_strong(running, pack_state(number_, RunState::idle)))
-    while (true)
-      ::pause();  // the agent was first: it has promised another outcome and is about to kill us
-  page.calls.store(number_, std::memory_order_relaxed);
-  transport::LaneWorker::Answer answer{.outcome = verdict.outcome,
-                                       .run_time = run_time,
-                                       .message = verdict.message,
-                                       .quick_code = slots_[request.header.slot].quick};
-  if (!parts_.log.empty()) {
-    answer.log = parts_.log.text();
-    answer.log_dropped = parts_.log.dropped();
-  }
-  const bool logged = !parts_.log.empty();
-  if (auto answered = parts_.lane.answer(answer); !answered)
-    end(LastWords::failed, answered.error().message);
-  if (logged) parts_.log.clear();
-  if (!spoiled.empty()) end(LastWords::spoiled, spoiled);
-}
-
-bool CallLoop::was_refused_memory() const {
-  return (parts_.page.refused.load(std::memory_order_relaxed) & refused_memory) != 0;
 }
 
 /// A worker that is spoiled has answered its calls, and their answers are to arrive. It says first

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "call_objects.h"
+#include "crew/crew_lane.h"
 #include "data_mappings.h"
 #include "devices/device.h"
 #include "foundation/tick_clock.h"
@@ -39,10 +41,12 @@ class CallLoop {
     Device* gpu;  // null: it has none
     CodeMap& code;
     DataMappings& data;
+    CallObjects& objects;
     const TickRate& rate;
     int control;  // packet socket to the agent
     std::int32_t core;
     std::atomic<std::uint64_t>& progress;  // of the lane to a client of this host
+    CrewLane* crew = nullptr;              // the lane, of a member of a crew; null: of none
   };
   explicit CallLoop(const Parts& parts);
   [[noreturn]] void run();
@@ -74,8 +78,14 @@ class CallLoop {
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,
                                   std::span<std::byte> input);
   [[nodiscard]] Verdict verdict_of(std::int32_t status, orchid_call& call);
+  [[nodiscard]] ByteCount output_limit_of(bool streams) const {
+    if (parts_.crew != nullptr) return std::min(output_limit_, crew::payload_size);
+    return streams ? std::min(output_limit_, limits::chunk_size) : output_limit_;
+  }
   void finish(const transport::LaneRequest& request, const orchid_call& call,
               const Verdict& verdict);
+  [[nodiscard]] Verdict end_objects(const Verdict& verdict);
+  [[nodiscard]] Verdict judge_step(const Verdict& verdict) const;
   [[nodiscard]] bool was_refused_memory() const;
   [[noreturn]] void end(LastWords words, std::string_view why);
   void report(const WorkerMessage& message);

@@ -7,7 +7,9 @@
 #include <limits>
 #include <string>
 
+#include "call_objects.h"
 #include "call_stream.h"
+#include "crew/crew_lane.h"
 #include "orchid/function.h"
 #include "user_code/call_context.h"
 
@@ -20,6 +22,35 @@ namespace {
 
 /// A caller that has not read its last answers for so long keeps them.
 constexpr std::chrono::seconds patience_for_room{1};
+
+/// What an entry can do something about has a status of its own.
+std::int32_t status_of(orchid::ErrorCode code) {
+  switch (code) {
+    case orchid::ErrorCode::not_found:
+      return ORCHID_DATA_NOT_FOUND;
+    case orchid::ErrorCode::data_lost:
+      return ORCHID_DATA_LOST;
+    case orchid::ErrorCode::data_elsewhere:
+      return ORCHID_DATA_ELSEWHERE;
+    case orchid::ErrorCode::no_data_memory:
+    case orchid::ErrorCode::quota:
+      return ORCHID_DATA_NO_MEMORY;
+    default:
+      return ORCHID_ERROR;
+  }
+}
+
+std::int32_t refuse(orchid_call* call, const orchid::Failure& why) {
+  call->set_message(std::string(orchid::to_string(why.code)) + ": " + why.message);
+  return status_of(why.code);
+}
+
+/// Of a name that a function gives. What is longer than any name is cut to what is refused.
+std::string_view name_of(const char* name) {
+  return name == nullptr
+             ? std::string_view()
+             : std::string_view(name, ::strnlen(name, orchid::longest_service_name + 1));
+}
 
 /// Answers that the caller has not given back yet may lie in the way. Null: they still do, or it is
 /// more than a call may answer.
@@ -116,6 +147,60 @@ std::int32_t orchid_data(orchid_call* call, std::uint32_t index, const void** by
   *bytes = call->data[index].bytes;
   *size = call->data[index].size;
   return ORCHID_OK;
+}
+
+std::int32_t orchid_data_open(orchid_call* call, const char* name, const void** bytes,
+                              std::uint64_t* size) {
+  *bytes = nullptr;
+  *size = 0;
+  const auto opened = call->objects.open(name_of(name));
+  if (!opened) return refuse(call, opened.error());
+  *bytes = opened->data();
+  *size = opened->size();
+  return ORCHID_OK;
+}
+
+std::int32_t orchid_data_create(orchid_call* call, std::uint64_t most, void** room) {
+  *room = nullptr;
+  const auto created = call->objects.create(most);
+  if (!created) return refuse(call, created.error());
+  *room = created->data();
+  return ORCHID_OK;
+}
+
+std::int32_t orchid_data_seal(orchid_call* call, void* room, std::uint64_t used, const char* name,
+                              char* id) {
+  if (id != nullptr) *id = 0;
+  const auto sealed = call->objects.seal(room, used, name_of(name));
+  if (!sealed) return refuse(call, sealed.error());
+  if (id == nullptr) return ORCHID_OK;
+  const std::string text = orchid::to_string(*sealed);
+  static_assert(ORCHID_DATA_ID_SIZE == 35);
+  std::memcpy(id, text.c_str(), ORCHID_DATA_ID_SIZE);
+  return ORCHID_OK;
+}
+
+std::int32_t orchid_forward(orchid_call* call, std::uint32_t member, const char* entry,
+                            const void* bytes, std::size_t size) {
+  if (call->crew == nullptr) {
+    call->set_message(
+        "orchid_forward: this worker is in no crew, so the call cannot go on at "
+        "another one; call the function through Client::crew");
+    return ORCHID_ERROR;
+  }
+  const auto& refusal = call->crew->go_on({.member = member,
+                                           .entry = name_of(entry),
+                                           .input = {static_cast<const std::byte*>(bytes), size}});
+  if (!refusal) return ORCHID_OK;
+  call->set_message(refusal->message);
+  return ORCHID_ERROR;
+}
+
+std::uint32_t orchid_member(orchid_call* call) {
+  return call->crew == nullptr ? 0 : call->crew->place().member;
+}
+std::uint32_t orchid_member_count(orchid_call* call) {
+  return call->crew == nullptr ? 0 : call->crew->place().members;
 }
 
 std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }

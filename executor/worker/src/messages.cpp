@@ -24,6 +24,7 @@ struct Encoder {
       json["remote"] = {{"address", m.remote->address},
                         {"key", m.remote->key},
                         {"trusted_fabric", m.remote->trusted_fabric}};
+    if (m.crew) json["crew"] = {{"member", m.crew->member}, {"members", m.crew->members}};
     return json;
   }
   Json operator()(const Born& m) const {
@@ -40,6 +41,7 @@ struct Encoder {
             {"usable", m.usable}};
   }
   Json operator()(const Proceed&) const { return {{"type", "proceed"}}; }
+  Json operator()(const CrewWiring&) const { return {{"type", "crew_wiring"}}; }
   Json operator()(const WorkerReady&) const { return {{"type", "worker_ready"}}; }
   Json operator()(const WorkerListening& m) const {
     return {{"type", "worker_listening"}, {"port", m.port}};
@@ -54,8 +56,9 @@ struct Encoder {
             {"cores", m.cores}};
   }
   Json operator()(const Load& m) const {
-    return {{"type", "load"},   {"slot", m.slot},   {"generation", m.generation},
-            {"quick", m.quick}, {"first", m.first}, {"on_gpu", m.on_gpu}};
+    return {{"type", "load"},    {"slot", m.slot},   {"generation", m.generation},
+            {"quick", m.quick},  {"first", m.first}, {"on_gpu", m.on_gpu},
+            {"digest", m.digest}};
   }
   Json operator()(const Improve& m) const {
     return {{"type", "improve"}, {"slot", m.slot}, {"generation", m.generation}};
@@ -101,6 +104,11 @@ Birth parse_birth(const JsonObject& f) {
               .readable_paths = f.texts("readable_paths"),
               .remote = {},
               .device_lane = f.flag("device_lane")};
+  if (f.has("crew")) {
+    const JsonObject crew = f.object("crew");
+    birth.crew = CrewPlace{.member = crew.number<std::uint32_t>("member"),
+                           .members = crew.number<std::uint32_t>("members")};
+  }
   if (!f.has("remote")) return birth;
   const JsonObject remote = f.object("remote");
   birth.remote = RemoteLane{.address = remote.text("address"),
@@ -121,6 +129,7 @@ std::optional<WorkerMessage> read_of_process(const JsonObject& f, std::string_vi
     return FabricFound{
         .verbs = f.flag("verbs"), .description = f.text("description"), .usable = f.flag("usable")};
   if (type == "proceed") return Proceed{};
+  if (type == "crew_wiring") return CrewWiring{};
   if (type == "retire") return Retire{.reason = f.text("reason")};
   if (type == "worker_ready") return WorkerReady{};
   if (type == "worker_listening") return WorkerListening{.port = f.number<std::uint16_t>("port")};
@@ -141,7 +150,8 @@ std::optional<WorkerMessage> read_of_slot(const JsonObject& f, std::string_view 
                 .generation = generation(),
                 .quick = f.flag("quick"),
                 .first = f.flag("first"),
-                .on_gpu = f.flag("on_gpu")};
+                .on_gpu = f.flag("on_gpu"),
+                .digest = f.text("digest")};
   if (type == "improve") return Improve{.slot = slot(), .generation = generation()};
   if (type == "improved") return Improved{.slot = slot(), .message = f.text("message")};
   if (type == "unload") return Unload{.slot = slot()};

@@ -15,8 +15,10 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "call_loop.h"
+#include "crew/crew_lane.h"
 #include "devices/cores_device.h"
 #include "devices/gpu_device.h"
 #include "foundation/numbers.h"
@@ -39,12 +41,18 @@ enum : int {
   threads_number = 7,
   mappings_number = 8,
   memory_number = 9,
+  service_number = 10,
   // Of a worker that can use a GPU.
-  wake_device_number = 10,
-  wake_from_device_number = 11
+  wake_device_number = 11,
+  wake_from_device_number = 12,
+  // Of a member of a crew: what wakes the client, and then the members by their numbers.
+  first_crew_number = 13
 };
-static_assert(memory_number + 1 == worker_descriptor_count);
+static_assert(service_number + 1 == worker_descriptor_count);
 constexpr int count_with_device = wake_from_device_number + 1;
+int count_with_crew(const CrewPlace& place) {
+  return first_crew_number + static_cast<int>(place.members) + 1;
+}
 
 [[noreturn]] void give_up(int control, const std::string& why) {
   (void)send_packet(control, encode(WorkerUnfit{why}));
@@ -52,7 +60,8 @@ constexpr int count_with_device = wake_from_device_number + 1;
 }
 
 /// Above all numbers that have a meaning.
-constexpr int first_free_number = 64;
+constexpr int first_free_number = 128;
+static_assert(first_free_number > first_crew_number + static_cast<int>(crew::most_members) + 1);
 
 UniqueFd open_quietly(const char* path, int flags) {
   return UniqueFd(::open(path, flags | O_CLOEXEC));
@@ -88,10 +97,39 @@ void number_descriptors(const BirthDescriptors& descriptors) {
                                                    threads.get(),
                                                    mappings.get(),
                                                    memory.get(),
+                                                   descriptors.service.get(),
                                                    descriptors.wake_device.get(),
                                                    descriptors.wake_from_device.get()};
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (sources[i] >= 0) ::dup2(sources[i], static_cast<int>(i));
+  // None below them may be free: what came there could not be closed any more.
+  if (!descriptors.crew_wake.empty() && !descriptors.wake_device)
+    for (const int unused : {wake_device_number, wake_from_device_number})
+      ::dup2(null.get(), unused);
+  for (std::size_t i = 0; i < descriptors.crew_wake.size(); ++i)
+    ::dup2(descriptors.crew_wake[i].get(), first_crew_number + static_cast<int>(i));
+}
+
+/// The rings of a member of a crew. Before its descriptors are numbered.
+CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors) {
+  const std::size_t expected = std::size_t{place.members} + 2;
+  std::vector<UniqueFd> wires;
+  while (wires.size() < expected) {
+    auto packet = receive_packet(descriptors.control.get(), true);
+    if (!packet || !*packet || (*packet)->descriptors.empty()) ::_exit(1);
+    for (UniqueFd& wire : (*packet)->descriptors) {
+      move_up(wire);
+      wires.push_back(std::move(wire));
+    }
+  }
+  auto end = transport::CrewEnd::attach({.member = place.member, .members = place.members},
+                                        wires.front().get());
+  if (!end) give_up(descriptors.control.get(), end.error().message);
+  for (std::uint32_t member = 0; member <= place.members; ++member)
+    end->set_wake(member, first_crew_number + static_cast<int>(member));
+  wires.erase(wires.begin());
+  descriptors.crew_wake = std::move(wires);
+  return new CrewLane(std::move(*end));
 }
 
 /// The worker's lane to a device process, if it has one. Before the descriptors are numbered.
@@ -158,6 +196,7 @@ ConfinementOptions confinement_of(const Birth& birth, int parent_pid) {
       .parent_pid = parent_pid};
   options.others_may_raise_limits = true;  // what the lease says is not known yet
   if (birth.device_lane) options.protected_descriptors = count_with_device;
+  if (birth.crew) options.protected_descriptors = count_with_crew(*birth.crew);
   for (int fd = 0; fd < options.protected_descriptors; ++fd) options.keep_descriptors.push_back(fd);
   for (const std::string& path : birth.readable_paths) options.readable_paths.emplace_back(path);
   return options;
@@ -182,10 +221,16 @@ Hygiene::Options questions_for(const Birth& birth, const DataMappings& data) {
           .opens_files = !birth.readable_paths.empty()};
 }
 
-/// The agent says `proceed` once the process is in its cgroup.
-void await_proceed(int control) {
+/// The agent says `proceed` once the process is in its cgroup. The worker's end of its service
+/// socket.
+UniqueFd await_proceed(int control) {
   auto packet = receive_packet(control, true);
-  if (!packet || !*packet || !parse_worker_message((*packet)->text)) ::_exit(1);
+  if (!packet || !*packet || !parse_worker_message((*packet)->text) ||
+      (*packet)->descriptors.size() != 1)
+    ::_exit(1);
+  UniqueFd service = std::move((*packet)->descriptors.front());
+  move_up(service);
+  return service;
 }
 
 }  // namespace
@@ -195,7 +240,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   const int control = control_number;
   ::prctl(PR_SET_NAME, "orchid-worker");
   move_up(descriptors);
-  await_proceed(descriptors.control.get());
+  descriptors.service = await_proceed(descriptors.control.get());
   const transport::LaneGeometry geometry{ByteCount{birth.request_bytes},
                                          ByteCount{birth.response_bytes}};
   void* page_memory = ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -210,6 +255,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
        geometry});
   if (!lane) give_up(descriptors.control.get(), lane.error().message);
   auto device_lane = attach_device_lane(descriptors);
+  CrewLane* const crew = birth.crew ? attach_crew(*birth.crew, descriptors) : nullptr;
   number_descriptors(descriptors);
   auto* gpu = make_gpu(std::move(device_lane), *lane, page, birth.remote.has_value());
   bind_to(birth.core);
@@ -230,7 +276,8 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   if (birth.remote && birth.remote->trusted_fabric)
     ucx = open_devices(*birth.remote, control, confinement);
   if (auto confined = confine(confinement); !confined) give_up(control, confined.error().message);
-  transport::LaneWorker* calls = &*lane;
+  transport::LaneWorker* calls =
+      crew != nullptr ? crew : static_cast<transport::LaneWorker*>(&*lane);
   if (birth.remote) {
     if (ucx == nullptr) {
       auto made = make_ucx(*birth.remote);
@@ -243,8 +290,12 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = end_of_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, rate, control,
-                             birth.core, lane->progress()});
+  const auto stopped = [&page] {
+    return page.stop.load(std::memory_order_relaxed) == call_of(page.state.load());
+  };
+  auto* objects = new CallObjects(*new ServiceClient(service_number, stopped), *data);
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, *objects,
+                             rate, control, birth.core, lane->progress(), crew});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

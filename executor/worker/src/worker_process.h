@@ -1,5 +1,7 @@
 // worker/worker_process.h: the life of one worker after the fork.
 #pragma once
+#include <vector>
+
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "worker/messages.h"
@@ -13,10 +15,12 @@ struct BirthDescriptors {
   UniqueFd wake_worker;
   UniqueFd wake_client;
   UniqueFd status_page;
+  UniqueFd service;  // comes with Proceed
   // Empty: it has no lane to a device process.
   UniqueFd device_memory;
-  UniqueFd wake_device;       // that process
-  UniqueFd wake_from_device;  // the worker
+  UniqueFd wake_device;               // that process
+  UniqueFd wake_from_device;          // the worker
+  std::vector<UniqueFd> crew_wake{};  // of a member of a crew: come with CrewWiring
 };
 
 /// Confines the process, then serves calls until it is killed. Never returns. Called in a fresh

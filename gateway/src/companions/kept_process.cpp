@@ -45,6 +45,12 @@ Result<processes::ChildProcess> KeptProcess::start_process() {
   processes::ProgramStart program{.program = options_.program,
                                   .arguments = options_.arguments,
                                   .group = processes::ProcessGroup::own};
+  if (options_.connect) {
+    auto socket = options_.connect();
+    if (!socket) return fail(std::move(socket.error()));
+    program.descriptors = {{.from = socket->get(), .as = server_socket_number}};
+    return processes::ChildProcess::start(program);
+  }
   if (socket_) {
     program.descriptors = {{.from = socket_.get(), .as = server_socket_number}};
     return processes::ChildProcess::start(program);

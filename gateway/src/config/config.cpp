@@ -62,6 +62,17 @@ std::vector<Setting> data_settings(Config& c) {
   };
 }
 
+std::vector<Setting> flow_settings(Config& c) {
+  return {
+      {"flows_program", "path of orchid-flows", path(c.flows_program)},
+      {"flows_per_user", "the most flows of one user that have not ended",
+       number<std::size_t>(c.flows_per_user, 1, 100'000)},
+      {"flows_store", "the most space on disk for one user's flows", size(c.flows_store, 1_MiB)},
+      {"flows_keep", "how long flows that have ended are kept",
+       duration(c.flows_keep, std::chrono::hours(24 * 366))},
+  };
+}
+
 std::vector<Setting> http_settings(Config& c) {
   return {
       {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
@@ -145,6 +156,7 @@ std::vector<Setting> settings_of(Config& c) {
   std::ranges::move(http_settings(c), std::back_inserter(settings));
   std::ranges::move(pilot_settings(c.pilots), std::back_inserter(settings));
   std::ranges::move(data_settings(c), std::back_inserter(settings));
+  std::ranges::move(flow_settings(c), std::back_inserter(settings));
   return settings;
 }
 
@@ -269,6 +281,7 @@ void fill_defaults(Config& config) {
   if (config.compiler.empty()) config.compiler = programs / "orchid-compiler";
   if (config.dispatch.empty()) config.dispatch = programs / "orchid-dispatch";
   if (config.door_program.empty()) config.door_program = programs / "orchid-door";
+  if (config.flows_program.empty()) config.flows_program = programs / "orchid-flows";
   if (config.orchid_program.empty()) config.orchid_program = programs / "orchid";
   config.pilots.worker_memory = config.worker_memory;
   if (config.slurm_program.empty()) config.slurm_program = programs / "orchid-slurm";

@@ -91,7 +91,8 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
   if (!wanted.name.empty())
     if (auto checked = check(key, wanted.precondition); !checked)
       return fail(std::move(checked.error()));
-  const std::uint64_t used = used_by(key.first).value;
+  std::uint64_t used = used_by(key.first).value;
+  if (has_besides_) used += has_besides_(key.first).value;
   const std::uint64_t most = limits_.per_tenant.value;
   if (most > 0 && (wanted.bytes.value > most || used > most - wanted.bytes.value))
     return fail(ErrorCode::quota, "you may keep " + to_string(limits_.per_tenant) +
@@ -107,7 +108,8 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
             .name = std::move(wanted.name),
             .secret = std::move(wanted.secret),
             .created = now,
-            .expires = data_end(wanted.expires_in, now)};
+            .expires = data_end(wanted.expires_in, now),
+            .copies = wanted.copies};
   if (!object.name.empty()) {
     Name& name = names_[key];
     object.version = std::max(name.newest, name.rooms.empty() ? 0 : *name.rooms.rbegin()) + 1;
@@ -174,8 +176,23 @@ Result<const DataObject*> DataCatalogue::publish(DataId id, DataDrops& drops, Mo
   }
   object.created = now;
   found->precondition = {};
+  found->is_wish_said = true;
   if (!object.name.empty()) drop_old_versions(key, drops);
   return &object;
+}
+
+const DataObject& DataCatalogue::publish_unconfirmed(DataId id, MonotonicTime now) {
+  DataDrops none;
+  [[maybe_unused]] const auto begun = begin_to_seal(id, none);
+  assert(begun && *begun && "a room without a precondition, whose name is not being sealed");
+  Kept& found = *kept(id);
+  found.unconfirmed = found.object.holders.front().executor;
+  return **publish(id, none, now);
+}
+
+bool DataCatalogue::is_sealing(uid_t tenant, const std::string& name) const {
+  const auto found = names_.find({tenant, name});
+  return found != names_.end() && found->second.sealing.has_value();
 }
 
 const DataObject* DataCatalogue::lookup(uid_t tenant, const DataReference& reference,
@@ -270,6 +287,20 @@ const DataObject* DataCatalogue::room(DataId id) const {
              : nullptr;
 }
 
+const DataObject* DataCatalogue::sealed(DataId id) const {
+  const auto found = objects_.find(id);
+  return found != objects_.end() && found->second.object.state == DataState::sealed
+             ? &found->second.object
+             : nullptr;
+}
+
+std::vector<const DataObject*> DataCatalogue::all_sealed() const {
+  std::vector<const DataObject*> all;
+  for (const auto& [id, kept] : objects_)
+    if (kept.object.state == DataState::sealed) all.push_back(&kept.object);
+  return all;
+}
+
 ByteCount DataCatalogue::used_at(const ExecutorId& executor) const {
   const auto found = at_.find(executor);
   return {found == at_.end() ? 0 : found->second.bytes};
@@ -295,13 +326,14 @@ void DataCatalogue::erase(DataId id, DataDrops& drops) {
   Kept* found = kept(id);
   assert(found != nullptr);
   DataObject& object = found->object;
-  while (!object.holders.empty()) {
-    const ExecutorId executor = object.holders.back().executor;
+  while (!object.holders.empty() || !object.arriving.empty()) {
+    const auto& some = object.holders.empty() ? object.arriving : object.holders;
+    const ExecutorId executor = some.back().executor;
     let_go(object, executor);
     doom(executor, id, object.tenant.uid);
     drops.push_back({executor, id});
   }
-  for (const ExecutorId& executor : found->may_return) doom_away(executor, id, object.tenant.uid);
+  if (found->may_return) remember_removed(id, object.tenant.uid);
   if (object.state == DataState::lost)
     forget_lost(object);
   else
@@ -332,13 +364,14 @@ void DataCatalogue::forget_name_if_unused(const NameKey& key) {
 }
 
 /// Of those that an executor brings back perhaps the one that has just come. Those that calls are
-/// given go when these have ended.
+/// given go when these have ended. One that may still vanish takes nobody's place.
 void DataCatalogue::drop_old_versions(const NameKey& key, DataDrops& drops) {
   const auto name = names_.find(key);
   if (name == names_.end() || name->second.versions.size() <= limits_.versions) return;
   std::vector<const DataObject*> newest_first;
   for (const auto& [version, id] : name->second.versions)
-    newest_first.push_back(&objects_.at(id).object);
+    if (const Kept& found = objects_.at(id); !found.unconfirmed)
+      newest_first.push_back(&found.object);
   std::ranges::sort(newest_first, [](const DataObject* left, const DataObject* right) {
     return is_older(*right, *left);
   });

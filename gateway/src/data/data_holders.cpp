@@ -16,13 +16,28 @@ void DataCatalogue::hold(DataObject& object, DataHolder holder) {
 }
 
 void DataCatalogue::let_go(DataObject& object, const ExecutorId& executor) {
-  const auto holder = std::ranges::find(object.holders, executor, &DataHolder::executor);
-  assert(holder != object.holders.end());
-  object.last_host = holder->host;
-  object.holders.erase(holder);
+  if (!stop_arriving(object, executor)) {
+    const auto holder = std::ranges::find(object.holders, executor, &DataHolder::executor);
+    assert(holder != object.holders.end());
+    object.last_host = holder->host;
+    object.holders.erase(holder);
+  }
   AtExecutor& there = at_.at(executor);
   there.data.erase(object.id);
   there.bytes -= object.bytes.value;
+}
+
+bool DataCatalogue::stop_arriving(DataObject& object, const ExecutorId& executor) {
+  kept(object.id)->counted_on.erase(executor);
+  return std::erase_if(object.arriving,
+                       [&](const DataHolder& one) { return one.executor == executor; }) != 0;
+}
+
+bool DataCatalogue::is_arriving(DataId id, const ExecutorId& executor) const {
+  const auto found = objects_.find(id);
+  return found != objects_.end() &&
+         std::ranges::find(found->second.object.arriving, executor, &DataHolder::executor) !=
+             found->second.object.arriving.end();
 }
 
 bool DataCatalogue::has(const ExecutorId& executor, DataId id) const {
@@ -32,24 +47,41 @@ bool DataCatalogue::has(const ExecutorId& executor, DataId id) const {
 
 void DataCatalogue::lose_copy(DataId id, const ExecutorId& executor, const std::string& why) {
   DataObject& object = kept(id)->object;
+  // Its call has not succeeded: it is not lost, it never was.
+  if (kept(id)->unconfirmed == executor) return erase_expired(id, executor);
+  const bool was_arriving = is_arriving(id, executor);
   let_go(object, executor);
-  if (!object.holders.empty()) return;
   if (object.state == DataState::room) {
     DataDrops none;
     return erase(id, none);
   }
-  object.why_lost = why;
-  became_lost(object);
+  if (!was_arriving) object.why_lost = why;
+  lose_if_nowhere(id);
 }
 
+/// A copy that may be whole is looked at first.
+void DataCatalogue::lose_if_nowhere(DataId id) {
+  Kept& found = *kept(id);
+  if (found.object.state == DataState::sealed && found.object.holders.empty() &&
+      found.counted_on.empty())
+    became_lost(found.object);
+}
+
+/// There is nobody any more to copy it from.
 void DataCatalogue::became_lost(DataObject& object) {
   object.state = DataState::lost;
   used_by_.at(object.tenant.uid) -= object.bytes.value;
+  while (!object.arriving.empty()) {
+    const ExecutorId executor = object.arriving.back().executor;
+    let_go(object, executor);
+    doom(executor, object.id, object.tenant.uid);
+    orphans_.push_back({executor, object.id});
+  }
   std::deque<DataId>& lost = lost_[object.tenant.uid];
   lost.push_back(object.id);
   if (lost.size() <= limits_.lost) return;
   const DataId oldest = lost.front();
-  kept(oldest)->may_return.clear();  // it is forgotten, and was not removed by anybody
+  kept(oldest)->may_return = false;  // it is forgotten, and was not removed by anybody
   DataDrops none;
   erase(oldest, none);
 }
@@ -68,31 +100,18 @@ void DataCatalogue::doom(const ExecutorId& executor, DataId id, uid_t tenant) {
   doomed.emplace(id, tenant);
 }
 
-void DataCatalogue::doom_away(const ExecutorId& executor, DataId id, uid_t tenant) {
-  if (!doomed_away_[executor].emplace(id, tenant).second) return;
-  auto& all = doomings_away_[tenant];
-  all.emplace_back(executor, id);
-  if (all.size() <= limits_.removed_away) return;
-  const auto& [away, oldest] = all.front();
-  if (const auto found = doomed_away_.find(away); found != doomed_away_.end()) {
-    found->second.erase(oldest);
-    if (found->second.empty()) doomed_away_.erase(found);
-  }
-  all.pop_front();
+void DataCatalogue::remember_removed(DataId id, uid_t tenant) {
+  Removed& removed = removed_[tenant];
+  if (!removed.data.insert(id).second) return;
+  removed.in_order.push_back(id);
+  if (removed.in_order.size() <= limits_.removed_away) return;
+  removed.data.erase(removed.in_order.front());
+  removed.in_order.pop_front();
 }
 
-/// What it was to drop before it was taken for gone, and has told now that it has. The rest stays:
-/// another one may go by its name.
-void DataCatalogue::remember_doomed(const ExecutorId& executor, const std::set<DataId>& told) {
-  const auto away = doomed_away_.find(executor);
-  if (away == doomed_away_.end()) return;
-  std::erase_if(away->second, [&](const auto& entry) {
-    const auto& [id, tenant] = entry;
-    if (!told.contains(id)) return false;
-    at_[executor].doomed.emplace(id, tenant);
-    return true;
-  });
-  if (away->second.empty()) doomed_away_.erase(away);
+bool DataCatalogue::was_removed(DataId id, uid_t tenant) const {
+  const auto removed = removed_.find(tenant);
+  return removed != removed_.end() && removed->second.data.contains(id);
 }
 
 DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<const DataHeld> held,
@@ -103,15 +122,20 @@ DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<con
   AtExecutor& there = at_[holder.executor];
   const std::set<DataId> before = there.data;
   for (const DataId& id : before) {
-    if (room(id) != nullptr) {
+    if (kept(id)->unconfirmed == holder.executor && told.contains(id)) {
+      // What said so was lost with the connection. Below it is one of those that are told of.
+      kept(id)->unconfirmed.reset();
+    } else if (room(id) != nullptr) {
       // It may have been sealed with nobody to hear of it, and who wrote it is told that it is not.
       DataDrops told_below;
       erase(id, told_below);
-    } else if (!told.contains(id)) {
+    } else if (!told.contains(id) || is_arriving(id, holder.executor)) {
       lose_copy(id, holder.executor, "its executor came back without it");
     }
   }
-  remember_doomed(holder.executor, told);
+  for (const DataHeld& one : held)
+    if (was_removed(one.data, one.terms.tenant.uid))
+      doom(holder.executor, one.data, one.terms.tenant.uid);
   std::erase_if(there.doomed, [&](const auto& one) { return !told.contains(one.first); });
   for (const DataHeld& one : held) {
     if (there.doomed.contains(one.data)) {
@@ -144,7 +168,8 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
       used_by_.at(object.tenant.uid) += object.bytes.value;
       forget_lost(object);
     }
-    found->may_return.erase(holder.executor);
+    // Who was away when fewer or more were wished for has the old number.
+    if (!found->is_wish_said) object.copies = std::max(object.copies, terms.copies);
     return hold(object, holder);
   }
   DataObject object{.id = held.data,
@@ -156,13 +181,15 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
                     .state = DataState::sealed,
                     .created = now - held.created_ago,
                     .order = std::min(held.order, largest_believed),
-                    .expires = data_end(terms.expires_in, now)};
+                    .expires = data_end(terms.expires_in, now),
+                    .copies = terms.copies};
   if (!object.name.empty() && !take_name(object, drops, now)) lose_name(object, now);
   by_tenant_[object.tenant.uid].insert(object.id);
   used_by_[object.tenant.uid] += object.bytes.value;
   if (object.expires != MonotonicTime::max()) expiries_.emplace(object.expires, object.id);
   Kept& entered = objects_[object.id];
   entered.object = std::move(object);
+  entered.may_return = true;
   hold(entered.object, holder);
 }
 
@@ -207,26 +234,54 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
   const std::set<DataId> all = there->second.data;
   for (const DataId& id : all) {
     Kept& found = *kept(id);
-    if (found.object.state == DataState::sealed)
-      found.may_return.insert(executor);
-    else if (found.object.order != 0)  // it may seal it yet, and who wrote it does not count on it
-      doom_away(executor, id, found.object.tenant.uid);
+    // What it has not confirmed it drops, or keeps and tells of when it comes back.
+    if (found.unconfirmed == executor) {
+      lose_copy(id, executor, "its executor there has ended");
+      at_.at(executor).doomed.erase(id);
+      continue;
+    }
+    // Also with a copy that it may have sealed meanwhile; or with a room that it may seal yet, when
+    // who wrote it does not count on it.
+    found.may_return |= found.object.order != 0;
     lose_copy(id, executor, "its executor there has ended");
   }
   // What it has not confirmed it still has, should it come back.
-  for (const auto& [id, tenant] : at_.at(executor).doomed) doom_away(executor, id, tenant);
+  for (const auto& [id, tenant] : at_.at(executor).doomed)
+    if (Kept* other_copies = kept(id))
+      other_copies->may_return = true;
+    else
+      remember_removed(id, tenant);
   at_.erase(executor);
+}
+
+bool DataCatalogue::confirm(DataId id, const ExecutorId& executor, DataDrops& drops) {
+  Kept* found = kept(id);
+  if (found == nullptr || found->unconfirmed != executor) return false;
+  found->unconfirmed.reset();
+  if (const DataObject& object = found->object; !object.name.empty())
+    drop_old_versions({object.tenant.uid, object.name}, drops);
+  return true;
+}
+
+/// Nobody is to be told of the copy that has gone, and those where one is being written are.
+void DataCatalogue::erase_expired(DataId id, const ExecutorId& gone_from) {
+  DataDrops others;
+  erase(id, others);
+  for (DataDrop& drop : others)
+    if (drop.executor != gone_from) orphans_.push_back(std::move(drop));
 }
 
 void DataCatalogue::dropped(const ExecutorId& executor, DataId id, DataEnd reason) {
   const auto there = at_.find(executor);
   if (there == at_.end()) return;
   there->second.doomed.erase(id);
-  if (there->second.data.contains(id)) {
+  // What was to be dropped there before the room for the copy was made.
+  const bool is_earlier = reason == DataEnd::deleted && is_arriving(id, executor);
+  if (there->second.data.contains(id) && !is_earlier) {
     const DataObject& object = kept(id)->object;
-    DataDrops others;
-    if (reason == DataEnd::expired && object.holders.size() == 1)
-      erase(id, others);  // nobody is to be told: it has gone there
+    const bool is_last = object.holders.size() == 1 && !is_arriving(id, executor);
+    if (reason == DataEnd::expired && is_last)
+      erase_expired(id, executor);
     else
       lose_copy(id, executor,
                 reason == DataEnd::evicted ? "it made room for others there"

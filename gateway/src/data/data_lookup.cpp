@@ -1,10 +1,6 @@
 // What is asked of the catalogue: by requests that read, and for calls.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <utility>
 
 #include "data/data_service.h"
@@ -23,6 +19,11 @@ bool is_of(const DataObject& object, const DataReference& reference) {
 
 Result<const DataObject*> DataService::lookup(uid_t tenant, const DataReference& reference) const {
   auto found = catalogue_.find(tenant, reference, parts_.loop.now());
+  if (found && (*found)->holders.empty())
+    return fail(ErrorCode::unreachable, "the host that had '" + label_of(**found) +
+                                            "' has gone, and its copy on the host " +
+                                            (*found)->arriving.front().host +
+                                            " is not complete yet: try again");
   if (found && all_silent(**found))
     return fail(ErrorCode::data_lost, "no copy of '" + label_of(**found) +
                                           "' can be reached: the last one is on the host " +
@@ -39,32 +40,53 @@ Result<const DataObject*> DataService::lookup(uid_t tenant, const DataReference&
 /// An executor whose connection has broken may come back, with all that it has; after so long that
 /// is not waited for.
 bool DataService::all_silent(const DataObject& object) const {
-  constexpr std::chrono::seconds longest_silence{30};
-  const MonotonicTime now = parts_.loop.now();
   return std::ranges::all_of(object.holders, [&](const DataHolder& holder) {
     const Executor* executor = parts_.broker.hosts().find(holder.executor);
     return executor == nullptr ||
-           (executor->state == ExecutorState::lost && now - executor->lost_at >= longest_silence);
+           (executor->state == ExecutorState::lost && !is_waited_for(*executor));
   });
 }
 
-/// Its executor's connection has broken, and is waited for. It would not hear of a removal, which
-/// is kept nowhere but here.
-bool DataService::may_return(const DataObject& object) const {
-  return !all_silent(object) && std::ranges::any_of(object.holders, [&](const auto& holder) {
-    const Executor* executor = parts_.broker.hosts().find(holder.executor);
-    return executor != nullptr && executor->state == ExecutorState::lost;
-  });
+bool DataService::is_waited_for(const Executor& executor) const {
+  constexpr std::chrono::seconds longest_silence{30};
+  return executor.state == ExecutorState::lost &&
+         parts_.loop.now() - executor.lost_at < longest_silence;
 }
 
+/// Where an executor has it, or is about to, whose connection has broken, and which is waited for.
+/// It would not hear of a removal, which is kept nowhere but here. Null: nowhere.
+const DataHolder* DataService::waited_for(const DataObject& object) const {
+  for (const auto* holders : {&object.holders, &object.arriving})
+    for (const DataHolder& holder : *holders)
+      if (const Executor* executor = parts_.broker.hosts().find(holder.executor);
+          executor != nullptr && is_waited_for(*executor))
+        return &holder;
+  return nullptr;
+}
+
+Result<void> DataService::check_room(uid_t tenant, DataId room) const {
+  const DataObject* object = catalogue_.room(room);
+  const bool is_its_own = object != nullptr && object->tenant.uid == tenant;
+  if (!is_its_own || making_.contains(room))
+    return fail(ErrorCode::not_found,
+                "there is no room " + to_string(room) + ": it was given up, or is sealed");
+  if (sealing_.contains(room))
+    return fail(ErrorCode::conflict, "the room " + to_string(room) + " is being sealed");
+  return {};
+}
+
+/// One that is connected, if there is such a holder.
 Result<ReachableData> DataService::find(uid_t tenant, const DataReference& reference) const {
   auto found = lookup(tenant, reference);
   if (!found) return fail(std::move(found.error()));
   const DataObject& object = **found;
-  for (const DataHolder& holder : object.holders)
-    if (const Executor* executor = parts_.broker.hosts().find(holder.executor);
-        executor != nullptr && executor->host.boot_id == parts_.broker.boot_id())
-      return ReachableData{.object = object, .lane_socket = executor->lane_socket};
+  const Executor* here = nullptr;
+  for (const DataHolder& holder : object.holders) {
+    const Executor* executor = parts_.broker.hosts().find(holder.executor);
+    if (executor == nullptr || executor->host.boot_id != parts_.broker.boot_id()) continue;
+    if (here == nullptr || executor->state == ExecutorState::connected) here = executor;
+  }
+  if (here != nullptr) return ReachableData{.object = object, .lane_socket = here->lane_socket};
   return fail(ErrorCode::unreachable,
               "'" + label_of(object) + "' is on the host " + object.holders.front().host +
                   ", and the gateway reads data of its own host only: call a function with it "
@@ -82,7 +104,7 @@ std::vector<DataObject> DataService::list(uid_t tenant) const {
   for (const DataObject* object : catalogue_.of_tenant(tenant))
     if (object->expires > parts_.loop.now()) {
       all.push_back(*object);
-      if (object->state == DataState::lost || !all_silent(*object)) continue;
+      if (object->holders.empty() || !all_silent(*object)) continue;
       all.back().state = DataState::lost;
       all.back().last_host = object->holders.front().host;
       all.back().why_lost = "its executor there is gone";
@@ -92,65 +114,29 @@ std::vector<DataObject> DataService::list(uid_t tenant) const {
 
 Result<void> DataService::remove(uid_t tenant, const DataReference& reference,
                                  const Precondition& precondition) {
-  for (const DataObject* object : catalogue_.of_tenant(tenant))
-    if (object->state == DataState::sealed && is_of(*object, reference) && may_return(*object))
+  for (const DataObject* object : catalogue_.of_tenant(tenant)) {
+    if (object->state != DataState::sealed || !is_of(*object, reference)) continue;
+    if (const DataHolder* away = waited_for(*object))
       return fail(ErrorCode::unreachable,
-                  "the executor on the host " + object->holders.front().host + " that has '" +
-                      label_of(*object) +
+                  "the executor on the host " + away->host + " that has '" + label_of(*object) +
                       "' is not connected, and would bring it back: try again in a few seconds");
+  }
   auto drops = catalogue_.remove(tenant, reference, precondition, parts_.loop.now());
   if (!drops) return fail(std::move(drops.error()));
   drop(*drops);
   return {};
 }
 
-namespace {
-
-/// "climate@3 (1 GiB) is on n17 and n18".
-std::string whereabouts(const DataObject& object) {
-  std::vector<std::string> hosts;
-  for (const DataHolder& holder : object.holders)
-    hosts.push_back(fmt::format("{} (executor {})", holder.host, holder.executor.value()));
-  return fmt::format("{} ({}) is on {}", label_of(object), to_string(object.bytes),
-                     fmt::join(hosts, " and "));
-}
-
-}  // namespace
-
-Result<std::shared_ptr<const CallData>> DataService::for_call(uid_t tenant,
-                                                              std::string_view names) {
-  const auto references = parse_data_list(names);
-  if (!references) return fail(references.error());
-  std::vector<const DataObject*> objects;
-  std::map<ExecutorId, std::uint64_t> bytes;  // of those that the executor has
-  std::map<ExecutorId, std::size_t> count;
-  CallData data;
-  for (const DataReference& reference : *references) {
-    auto found = lookup(tenant, reference);
-    if (!found) return fail(std::move(found.error()));
-    objects.push_back(*found);
-    data.ids.push_back((*found)->id);
-    data.labels.push_back(label_of(**found));
-    for (const DataHolder& holder : (*found)->holders) {
-      bytes[holder.executor] += (*found)->bytes.value;
-      ++count[holder.executor];
-    }
-  }
-  const auto most = std::ranges::max_element(
-      bytes, {}, [&](const auto& entry) { return std::pair(entry.second, count[entry.first]); });
-  if (most != bytes.end() && count[most->first] == objects.size()) {
-    data.at = placement::GrantId(most->first.value());
-    const auto& holders = objects.front()->holders;
-    data.host = std::ranges::find(holders, most->first, &DataHolder::executor)->host;
-    data.keeper = keeper_of(data.ids);
-    return std::make_shared<const CallData>(std::move(data));
-  }
-  std::vector<std::string> where;
-  for (const DataObject* object : objects) where.push_back(whereabouts(*object));
-  return fail(ErrorCode::data_elsewhere,
-              fmt::format("no executor has all data of the call, and data is not copied between "
-                          "them: {}; put them again, one after the other",
-                          fmt::join(where, "; ")));
+Result<DataObject> DataService::copy(uid_t tenant, const DataReference& reference,
+                                     const WantedCopies& wanted) {
+  auto found = lookup(tenant, reference);
+  if (!found) return fail(std::move(found.error()));
+  const DataObject& object = **found;
+  if (!wanted.host.empty())
+    if (auto begun = copies_.copy_to(object, wanted.host); !begun)
+      return fail(std::move(begun.error()));
+  if (wanted.count) copies_.want(object, *wanted.count);
+  return object;
 }
 
 std::shared_ptr<const void> DataService::keeper_of(const std::vector<DataId>& ids) {
@@ -184,6 +170,7 @@ void DataService::add_metrics(MetricsText& text) const {
              catalogue_.count(DataState::lost));
   text.counter("orchid_data_made_total", "Data objects that were made.", made_);
   text.counter("orchid_data_abandoned_total", "Rooms whose body did not come whole.", abandoned_);
+  copies_.add_metrics(text);
 }
 
 }  // namespace orchid::gateway

@@ -1,8 +1,5 @@
 #include "data/data_opener.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -12,6 +9,7 @@
 #include <utility>
 
 #include "foundation/sockets.h"
+#include "lane_client/opened_data.h"
 
 namespace orchid::gateway {
 namespace {
@@ -21,12 +19,11 @@ constexpr std::chrono::seconds answer_within{5};
 /// One question and its answer. Kept alive by what it waits for.
 class Opening : public std::enable_shared_from_this<Opening> {
  public:
-  Opening(boost::asio::io_context& io, UniqueFd socket, const LaneOpenData& request,
+  Opening(boost::asio::io_context& io, UniqueFd socket, LaneOpenData request,
           std::move_only_function<void(Result<OpenedData>)> done)
       : socket_(io, socket.release()),
         timer_(io),
-        data_(request.data),
-        reads_(request.access == DataAccess::read),
+        request_(std::move(request)),
         done_(std::move(done)) {}
 
   void start() {
@@ -49,27 +46,7 @@ class Opening : public std::enable_shared_from_this<Opening> {
     auto packet = receive_packet(socket_.native_handle(), /*wait=*/false);
     if (!packet) return end(fail(std::move(packet.error()).while_doing("opening data")));
     if (!*packet) return await();
-    end(answer_of(**packet));
-  }
-  [[nodiscard]] Result<UniqueFd> answer_of(Packet& packet) const {
-    auto message = parse_lane_message(packet.text);
-    if (!message) return fail(std::move(message.error()));
-    if (auto* refused = std::get_if<LaneRefused>(&*message))
-      return fail(refused->code, std::move(refused->message));
-    const auto* data = std::get_if<LaneData>(&*message);
-    if (data == nullptr || data->data != data_ || packet.descriptors.size() != 1 ||
-        !is_data(packet.descriptors.front(), data->bytes))
-      return fail(ErrorCode::bad_request, "the executor answered something else than data");
-    return std::move(packet.descriptors.front());
-  }
-  /// A memory file of that size for good, to which nothing is written while it is read: anything
-  /// else could keep the thread waiting.
-  [[nodiscard]] bool is_data(const UniqueFd& file, ByteCount bytes) const {
-    const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | (reads_ ? F_SEAL_WRITE : 0);
-    const int seals = ::fcntl(file.get(), F_GET_SEALS);
-    struct stat status{};
-    return seals >= 0 && (seals & wanted) == wanted && ::fstat(file.get(), &status) == 0 &&
-           static_cast<std::uint64_t>(status.st_size) == bytes.value;
+    end(lane_client::take_opened_data(std::move(**packet), request_));
   }
   void end(Result<UniqueFd> file) {
     if (!done_) return;
@@ -77,13 +54,13 @@ class Opening : public std::enable_shared_from_this<Opening> {
     UniqueFd connection(socket_.release());
     auto done = std::exchange(done_, nullptr);
     if (!file) return done(fail(std::move(file.error())));
-    done(OpenedData{.file = std::move(*file), .loan = reads_ ? std::move(connection) : UniqueFd{}});
+    const bool reads = request_.access == DataAccess::read;
+    done(OpenedData{.file = std::move(*file), .loan = reads ? std::move(connection) : UniqueFd{}});
   }
 
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer timer_;
-  DataId data_;
-  bool reads_;
+  LaneOpenData request_;
   std::move_only_function<void(Result<OpenedData>)> done_;
 };
 

@@ -5,67 +5,15 @@
 
 #include "data/data_documents.h"
 #include "data/data_opener.h"
+#include "data/data_requests.h"
 #include "data/room_writer.h"
 #include "http/byte_range.h"
-#include "http/problem.h"
 #include "http/request_options.h"
 
 namespace orchid::gateway {
 namespace {
 
-constexpr std::uint64_t longest_life_s = 10ULL * 366 * 24 * 3600;
-
-Response refuse(const Failure& failure) {
-  Problem problem = problem_of(failure);
-  // The conflicts of this resource are preconditions that do not hold.
-  if (failure.code == ErrorCode::conflict) problem.status = 412;
-  return to_response(problem);
-}
-
-std::string etag(const DataObject& object) { return "\"" + to_string(object.id) + "\""; }
-
-Response named(Response response, const DataObject& object) {
-  return std::move(response.with("ETag", etag(object)).with("Orchid-Data", label_of(object)));
-}
-
-DataMoment moment_of(const Clock& clock) {
-  return {.now = clock.now(),
-          .unix_millis = std::chrono::duration_cast<std::chrono::milliseconds>(
-                             clock.wall_now().time_since_epoch())
-                             .count()};
-}
-
-Result<std::optional<std::chrono::milliseconds>> parse_life(const Request& request) {
-  if (!request.headers.has(Header::orchid_expires_in))
-    return std::optional<std::chrono::milliseconds>{};
-  auto seconds = parse_number_field("Orchid-Expires-In", request.header(Header::orchid_expires_in),
-                                    {1, longest_life_s});
-  if (!seconds) return fail(std::move(seconds.error()));
-  return std::optional<std::chrono::milliseconds>(std::chrono::seconds(*seconds));
-}
-
-Result<DataService::NewData> parse_new(const Request& request) {
-  DataService::NewData wanted{
-      .tenant = {.uid = static_cast<std::uint32_t>(request.identity.tenant.uid),
-                 .name = request.identity.tenant.name},
-      .bytes = {request.content_length}};
-  auto precondition = parse_precondition(request);
-  if (!precondition) return fail(std::move(precondition.error()));
-  if (request.method == Method::put) {
-    wanted.name = std::string(request.parameters[0]);
-    if (auto checked = check_data_name(wanted.name); !checked)
-      return fail(std::move(checked.error()));
-    wanted.precondition = std::move(*precondition);
-  } else if (precondition->if_none_match || !precondition->if_match.empty()) {
-    return fail(ErrorCode::bad_request,
-                "If-Match and If-None-Match are about the versions of a name: an object without a "
-                "name takes neither");
-  }
-  auto life = parse_life(request);
-  if (!life) return fail(std::move(life.error()));
-  wanted.expires_in = *life;
-  return wanted;
-}
+constexpr ByteCount largest_document{4096};
 
 /// What a request to read an object wants of it, taken from its header before that goes.
 struct Reading {
@@ -129,13 +77,15 @@ void DataRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/data/{}", {}, bind(&DataRoutes::get));
   router.add(Method::delete_, "/v1/data/{}", {}, bind(&DataRoutes::remove));
   router.add(Method::get, "/v1/data/{}/document", {}, bind(&DataRoutes::describe));
+  router.add(Method::post, "/v1/data/{}/copies", {.body = largest_document},
+             bind(&DataRoutes::copy));
 }
 
 void DataRoutes::make(Request& request, const Reply& reply) {
-  auto wanted = parse_new(request);
-  if (!wanted) return reply.send(refuse(wanted.error()));
+  auto wanted = parse_new_data(request, ByteCount{request.content_length});
+  if (!wanted) return reply.send(refuse_data(wanted.error()));
   auto made = [this, reply](Result<ReachableData> room) {
-    if (!room) return reply.send(refuse(room.error()));
+    if (!room) return reply.send(refuse_data(room.error()));
     room_made(reply, std::move(*room));
   };
   parts_.control([&data = parts_.data, here = parts_.here, wanted = std::move(*wanted),
@@ -157,11 +107,11 @@ void DataRoutes::room_made(const Reply& reply, ReachableData room) {
   auto opened = [this, reply, id, size = room.object.bytes](Result<OpenedData> given) {
     if (!given) {
       abandoning(id)();
-      return reply.send(refuse(given.error()));
+      return reply.send(refuse_data(given.error()));
     }
     auto is_whole = [this, reply, id] {
       auto sealed = [this, reply](const Result<ReachableData>& data) {
-        if (!data) return reply.send(refuse(data.error()));
+        if (!data) return reply.send(refuse_data(data.error()));
         const DataObject& object = data->object;
         Response response = json_response(201, data_json(object, moment_of(parts_.clock)));
         reply.send(std::move(
@@ -178,8 +128,8 @@ void DataRoutes::room_made(const Reply& reply, ReachableData room) {
       data.watch(id, [here, reply] {
         here([reply] {
           reply.send(
-              refuse({ErrorCode::unreachable,
-                      "its executor has given the room up: nothing is kept; send it again"}));
+              refuse_data({ErrorCode::unreachable,
+                           "its executor has given the room up: nothing is kept; send it again"}));
         });
       });
     });
@@ -201,11 +151,11 @@ std::shared_ptr<const FileBody> DataRoutes::body_of(OpenedData data, const ByteR
 
 void DataRoutes::get(Request& request, const Reply& reply) {
   auto reference = parse_data_reference(request.parameters[0]);
-  if (!reference) return reply.send(refuse(reference.error()));
+  if (!reference) return reply.send(refuse_data(reference.error()));
   ask([tenant = request.identity.tenant.uid, reference = std::move(*reference)](
           const DataService& data) { return data.find(tenant, reference); },
       [this, reply, reading = reading_of(request)](Result<ReachableData> found) {
-        if (!found) return reply.send(refuse(found.error()));
+        if (!found) return reply.send(refuse_data(found.error()));
         Answer answer = answer_to(reading, found->object);
         if (!answer.has_body) return reply.send(std::move(answer.response));
         if (reading.is_head) {
@@ -218,7 +168,7 @@ void DataRoutes::get(Request& request, const Reply& reply) {
                             .access = DataAccess::read};
         open_data(parts_.io, found->lane_socket, wanted,
                   [this, reply, answer = std::move(answer)](Result<OpenedData> given) mutable {
-                    if (!given) return reply.send(refuse(given.error()));
+                    if (!given) return reply.send(refuse_data(given.error()));
                     answer.response.file = body_of(std::move(*given), answer.range);
                     reply.send(std::move(answer.response));
                   });
@@ -227,12 +177,27 @@ void DataRoutes::get(Request& request, const Reply& reply) {
 
 void DataRoutes::describe(Request& request, const Reply& reply) {
   auto reference = parse_data_reference(request.parameters[0]);
-  if (!reference) return reply.send(refuse(reference.error()));
+  if (!reference) return reply.send(refuse_data(reference.error()));
   ask([tenant = request.identity.tenant.uid, reference = std::move(*reference)](
           const DataService& data) { return data.describe(tenant, reference); },
       [this, reply](const Result<DataObject>& found) {
-        if (!found) return reply.send(refuse(found.error()));
+        if (!found) return reply.send(refuse_data(found.error()));
         reply.send(named(json_response(200, data_json(*found, moment_of(parts_.clock))), *found));
+      });
+}
+
+/// It is on its way when this is answered, unless it is there already.
+void DataRoutes::copy(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse_data(reference.error()));
+  auto wanted = parse_wanted_copies(request.body);
+  if (!wanted) return reply.send(refuse_data(wanted.error()));
+  ask([tenant = request.identity.tenant.uid, reference = std::move(*reference),
+       wanted =
+           std::move(*wanted)](DataService& data) { return data.copy(tenant, reference, wanted); },
+      [this, reply](const Result<DataObject>& found) {
+        if (!found) return reply.send(refuse_data(found.error()));
+        reply.send(named(json_response(202, data_json(*found, moment_of(parts_.clock))), *found));
       });
 }
 
@@ -245,14 +210,14 @@ void DataRoutes::list(Request& request, const Reply& reply) {
 
 void DataRoutes::remove(Request& request, const Reply& reply) {
   auto reference = parse_data_reference(request.parameters[0]);
-  if (!reference) return reply.send(refuse(reference.error()));
+  if (!reference) return reply.send(refuse_data(reference.error()));
   auto precondition = parse_precondition(request);
-  if (!precondition) return reply.send(refuse(precondition.error()));
+  if (!precondition) return reply.send(refuse_data(precondition.error()));
   ask([tenant = request.identity.tenant.uid, reference = std::move(*reference),
        precondition = std::move(*precondition)](
           DataService& data) { return data.remove(tenant, reference, precondition); },
       [reply](const Result<void>& removed) {
-        if (!removed) return reply.send(refuse(removed.error()));
+        if (!removed) return reply.send(refuse_data(removed.error()));
         Response response;
         response.status = 204;
         reply.send(std::move(response));

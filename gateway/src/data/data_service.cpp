@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "data/data_times.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
 #include "hosts/capacity.h"
@@ -17,25 +18,23 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t secret_bytes = 32;
 
-/// A room whose writer is slower than this is given up by its executor, should the gateway not have
-/// done so.
-milliseconds time_to_write(ByteCount bytes) {
-  constexpr std::chrono::minutes least{10};
-  constexpr std::uint64_t slowest = 1 << 20;  // bytes a second
-  return least + std::chrono::seconds(bytes.value / slowest);
-}
-
-/// The kernel looks at each page of it: tens of milliseconds for each GiB, and longer while the
-/// host is busy.
-milliseconds time_to_seal(ByteCount bytes) {
-  constexpr std::uint64_t slowest = 256 << 20;  // bytes a second
-  return std::chrono::seconds(bytes.value / slowest);
-}
-
 }  // namespace
 
 DataService::DataService(Parts parts, Options options)
-    : parts_(std::move(parts)), options_(options), catalogue_(options.limits, options.epoch) {
+    : parts_(std::move(parts)),
+      options_(options),
+      catalogue_(options.limits, options.epoch),
+      copies_(
+          {.loop = parts_.loop,
+           .broker = parts_.broker,
+           .messages = parts_.messages,
+           .send = parts_.send,
+           .catalogue = catalogue_,
+           .keep = [this](const std::vector<DataId>& ids) { return keeper_of(ids); },
+           .find = [this](uid_t tenant,
+                          const DataReference& reference) { return lookup(tenant, reference); }},
+          {.owner = options.owner}) {
+  catalogue_.count_besides(options.leased);
   parts_.loop.add(*this);
   const auto listen = [this](const ExecutorId& executor, const auto& message) {
     hear(executor, message);
@@ -44,6 +43,9 @@ DataService::DataService(Parts parts, Options options)
   parts_.messages.on<DataRefused>(listen);
   parts_.messages.on<DataSealed>(listen);
   parts_.messages.on<DataDropped>(listen);
+  parts_.messages.on<DataKept>(listen);
+  parts_.messages.on<FindData>(listen);
+  parts_.messages.on<PublishData>(listen);
 }
 
 void DataService::make(NewData wanted, Done<ReachableData> done) {
@@ -60,6 +62,7 @@ void DataService::make(NewData wanted, Done<ReachableData> done) {
                                     .name = std::move(wanted.name),
                                     .secret = random_hex(secret_bytes),
                                     .expires_in = wanted.expires_in,
+                                    .copies = wanted.copies,
                                     .precondition = std::move(wanted.precondition)},
                                    parts_.loop.now());
   if (!room) return done(fail(std::move(room.error())));
@@ -94,7 +97,8 @@ void DataService::ask_next(DataId id) {
                              .version = object->version,
                              .expires_in = {},
                              .secret = object->secret,
-                             .holder_uid = options_.owner},
+                             .holder_uid = options_.owner,
+                             .copies = object->copies},
                    .write_within = time_to_write(object->bytes)};
   // Its time runs from its last byte on, and ends by our word; the executor's own is for when there
   // is no gateway.
@@ -152,6 +156,7 @@ Failure DataService::no_keeper(const DataObject& object) const {
 }
 
 void DataService::hear(const ExecutorId& executor, const DataMade& message) {
+  if (copies_.hear(executor, message)) return;
   const auto making = making_.find(message.data);
   const DataObject* object = catalogue_.room(message.data);
   const Executor* keeper = parts_.broker.hosts().find(executor);
@@ -164,11 +169,17 @@ void DataService::hear(const ExecutorId& executor, const DataMade& message) {
 }
 
 void DataService::hear(const ExecutorId& executor, const DataRefused& message) {
+  if (copies_.hear(executor, message)) return;
   const auto making = making_.find(message.data);
   const DataObject* object = catalogue_.room(message.data);
   if (making == making_.end()) return;
   if (object != nullptr && object->holders.front().executor != executor) return;
   const Executor* keeper = parts_.broker.hosts().find(executor);
+  // Once; it is asked again then.
+  if (object != nullptr && message.code == ErrorCode::no_data_memory &&
+      making->second.made_room.insert(executor).second &&
+      copies_.make_room_at(executor, object->bytes))
+    making->second.asked.erase(executor);
   // It is about the room's id, and no precondition of the client's.
   const ErrorCode code =
       message.code == ErrorCode::conflict ? ErrorCode::unreachable : message.code;
@@ -225,9 +236,13 @@ void DataService::ask_to_seal_waiting() {
   std::ranges::sort(waiting);
   for (const auto& [number, id] : waiting)
     if (sealing_.contains(id)) ask_to_seal(id);
+  hear_waiting_offers();
 }
 
 void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
+  DataDrops old;
+  if (catalogue_.confirm(message.data, executor, old)) return drop(old);
+  if (copies_.hear(executor, message)) return;
   const auto sealing = sealing_.find(message.data);
   const DataObject* object = catalogue_.room(message.data);
   const bool is_awaited = sealing != sealing_.end() && sealing->second.is_asked &&
@@ -251,8 +266,19 @@ void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
 }
 
 void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
+  std::erase_if(waiting_offers_, [&](const WaitingOffer& waiting) {
+    return waiting.executor == executor &&
+           std::ranges::find(waiting.offer.objects, message.data, &PublishData::Object::data) !=
+               waiting.offer.objects.end();
+  });
   catalogue_.dropped(executor, message.data, message.reason);
+  copies_.spared(executor, message.data);
+  if (message.reason == DataEnd::evicted) copies_.evicted(executor, message.data);
   give_up_late(parts_.loop.now());
+}
+
+void DataService::hear(const ExecutorId& executor, const DataKept& message) {
+  copies_.spared(executor, message.data);
 }
 
 void DataService::abandon(DataId id) {
@@ -316,14 +342,42 @@ void DataService::tick(MonotonicTime now) {
     }
   drop(catalogue_.expire(now));
   give_up_late(now);
+  hear_waiting_offers();
+  copies_.tick(now);
 }
 
 void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {
+  forget_offers_of(executor.id);
+  // What does not fit there is not there, and would be copied to others.
+  std::vector<DataHeld> possible(held.begin(), held.end());
+  std::erase_if(possible, [&](const DataHeld& one) {
+    return one.terms.bytes.value > executor.data_memory.value_or(ByteCount{}).value;
+  });
   std::optional<uid_t> only;
   if (options_.owner && executor.owner.tenant.uid != *options_.owner)
     only = executor.owner.tenant.uid;
-  drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, held, only,
+  std::map<DataId, std::uint32_t> before;
+  for (const DataHeld& one : possible)
+    if (const DataObject* object = catalogue_.sealed(one.data)) before[one.data] = object->copies;
+  copies_.executor_joined(executor.id);
+  drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, possible, only,
                                   parts_.loop.now()));
+  tell_wishes(executor, possible, before);
+}
+
+/// It may have been away when so many copies were wished for; or the others were, when it was told,
+/// and this gateway was not there yet.
+void DataService::tell_wishes(const Executor& executor, std::span<const DataHeld> held,
+                              const std::map<DataId, std::uint32_t>& before) {
+  for (const DataHeld& one : held) {
+    const DataObject* object = catalogue_.sealed(one.data);
+    if (object == nullptr || !catalogue_.has(executor.id, one.data)) continue;
+    if (executor.copies_data && one.terms.copies != object->copies)
+      parts_.send(executor.id, WishCopies{one.data, object->copies});
+    const auto was = before.find(one.data);
+    if (was != before.end() && was->second != object->copies)
+      copies_.tell_wish(*object, executor.id);
+  }
 }
 
 }  // namespace orchid::gateway

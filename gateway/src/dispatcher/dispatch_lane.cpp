@@ -1,16 +1,14 @@
 #include "dispatcher/dispatch_lane.h"
 
-#include <algorithm>
-#include <span>
 #include <utility>
 #include <variant>
 
 #include "dispatcher/dispatch_place.h"
 #include "foundation/log.h"
+#include "lane_client/call_with_data.h"
 #include "lane_client/executor_message.h"
 #include "lane_client/open_lane.h"
 #include "protocol/lane_protocol.h"
-#include "protocol/limits.h"
 
 namespace orchid::gateway {
 
@@ -55,12 +53,8 @@ bool DispatchLane::attach(const CallData* data) {
 }
 
 void DispatchLane::detach_unused(MonotonicTime before) {
-  const std::vector<DataId> unused = attached_.take_unused(before);
-  for (std::span<const DataId> left(unused); !left.empty();) {
-    const auto piece = left.first(std::min(left.size(), limits::data_per_call));
-    send(LaneDetach{{piece.begin(), piece.end()}});
-    left = left.subspan(piece.size());
-  }
+  for (LaneDetach& detach : lane_client::detach_messages(attached_.take_unused(before)))
+    send(std::move(detach));
 }
 
 void DispatchLane::cancel_unwanted() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dispatcher/dispatcher.h"
+#include "lane_client/call_with_data.h"
 #include "protocol/limits.h"
 
 namespace orchid::gateway {
@@ -246,9 +247,10 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
                                  .entry = call.call.entry,
                                  .deadline = left,
                                  .input = call.call.input.bytes};
-  const auto request = call.call.data == nullptr
-                           ? lane.end()->client.send(told)
-                           : send_with_data(lane.end()->client, told, *call.call.data);
+  const auto request =
+      call.call.data == nullptr
+          ? lane.end()->client.send(told)
+          : lane_client::send_with_data(lane.end()->client, told, call.call.data->ids);
   if (!request) {
     if (request.error().code == ErrorCode::no_capacity && !lane.flights.empty()) {
       lane.full = true;

@@ -2,45 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <span>
 #include <utility>
 
 #include "dispatcher/dispatcher.h"
-#include "protocol/call_header.h"
-#include "protocol/data_table.h"
 
 namespace orchid::gateway {
 
 /// Null: none waits, or it is given none.
 const CallData* Dispatcher::data_of_first(const DispatchFunction& function) {
   return function.waiting.empty() ? nullptr : function.waiting.front().call.data.get();
-}
-
-/// Its input goes behind the table of its data. A large one is copied once, as without data.
-Result<std::uint64_t> Dispatcher::send_with_data(transport::LaneClient& client,
-                                                 transport::LaneCall call, const CallData& data) {
-  constexpr std::size_t small = 4096;
-  const std::size_t table = data_table_bytes(data.ids.size());
-  const std::size_t size = table + call.input.size();
-  const auto write_to = [&](std::span<std::byte> room) {
-    write_data_table(data.ids, room);
-    std::ranges::copy(call.input, room.subspan(table).begin());
-    call.input = room;
-    call.flags |= flag_data;
-  };
-  if (size <= small) {
-    std::array<std::byte, small> whole{};
-    write_to(std::span(whole).first(size));
-    return client.send(call);
-  }
-  const auto room = client.allocate(size);
-  if (!room) return fail(room.error());
-  write_to(*room);
-  auto sent = client.send(call);
-  if (!sent) client.abandon(*room);
-  return sent;
 }
 
 void Dispatcher::lane_attached(DispatchLane& /*lane*/) {

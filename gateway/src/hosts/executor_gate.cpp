@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <bit>
 #include <boost/asio/post.hpp>
 #include <utility>
 #include <vector>
@@ -122,7 +123,8 @@ void ExecutorGate::welcome(const ConnectionPtr& connection, const PeerIdentity& 
                                          .stream = session.stream.id(),
                                          .ack = session.stream.received(),
                                          .resumed = resumed,
-                                         .gateway = gateway_}});
+                                         .gateway = gateway_,
+                                         .names_data = true}});
   if (resumed) {
     for (const ControlFrame& frame : session.stream.resume(hello.ack)) write(session, frame);
     events_.executor_resumed(id);
@@ -137,20 +139,37 @@ void ExecutorGate::arrived(const ConnectionPtr& connection, const ExecutorId& id
   if (found == sessions_.end() || found->second.connection != connection) return;
   Session& session = found->second;
   const auto frame = parse_control_frame(text);
-  if (!frame) return refuse(connection, frame.error().code, frame.error().message);
-  switch (session.stream.receive(frame->sequence, frame->ack)) {
-    case ReliableStream::Arrival::duplicate:
-      return;
-    case ReliableStream::Arrival::broken:
-      connection->drop();
-      return lost(connection, "it skipped a message");
-    case ReliableStream::Arrival::fresh:
-      break;
-  }
-  if (++session.unacknowledged >= acknowledge_after)
-    write(session, {.ack = session.stream.received(), .body = ControlAck{}});
+  if (!frame) return take_unreadable(connection, id, text, frame.error());
+  if (!take(connection, session, frame->sequence, frame->ack)) return;
   if (const auto* message = std::get_if<ControlMessage>(&frame->body))
     messages_.deliver(id, *message);
+}
+
+void ExecutorGate::take_unreadable(const ConnectionPtr& connection, const ExecutorId& id,
+                                   std::string_view text, const Failure& why) {
+  auto message = unreadable_message(text, why);
+  if (!message) return refuse(connection, why.code, why.message);
+  Session& session = sessions_.at(id);
+  if (!take(connection, session, message->sequence, message->ack)) return;
+  ++unreadable_;
+  // Whoever wants to may send many of them.
+  if (std::has_single_bit(++session.unreadable))
+    log::error("event=unreadable_message from={} count={} reason=\"{}\"", id.value(),
+               session.unreadable, why.message);
+  if (message->refusal) send(id, std::move(*message->refusal));
+}
+
+bool ExecutorGate::take(const ConnectionPtr& connection, Session& session, std::uint64_t sequence,
+                        std::uint64_t ack) {
+  const auto arrival = session.stream.receive(sequence, ack);
+  if (arrival == ReliableStream::Arrival::broken) {
+    connection->drop();
+    lost(connection, "it skipped a message");
+  }
+  if (arrival != ReliableStream::Arrival::fresh) return false;
+  if (++session.unacknowledged >= acknowledge_after)
+    write(session, {.ack = session.stream.received(), .body = ControlAck{}});
+  return true;
 }
 
 void ExecutorGate::send(const ExecutorId& id, ControlMessage message) {
@@ -222,6 +241,12 @@ void ExecutorGate::tick() {
     }
     tick();
   });
+}
+
+void ExecutorGate::add_metrics(MetricsText& text) const {
+  text.counter("orchid_executor_messages_unreadable_total",
+               "Messages of executors that could not be read: they are of another release.",
+               unreadable_);
 }
 
 void ExecutorGate::stop() {

@@ -10,10 +10,12 @@ namespace orchid::gateway {
 bool AsyncInvocations::find_its_data(BookedInvocation& invocation) {
   const InvocationRecord& record = invocation.record;
   if (record.data.empty()) return true;
-  auto data = parts_.find_data(record.tenant, record.data);
+  auto data = parts_.find_data.find(record.tenant, record.data);
   if (data) {
-    invocation.data = std::move(*data);
-    return true;
+    invocation.data = *data;
+    if ((*data)->waits_for.empty()) return true;
+    // It is on its way; the call is tried again until then.
+    data = fail(ErrorCode::unreachable, "it waits for " + (*data)->waits_for);
   }
   // One from before the last start has its data where an executor may still be on its way back.
   const bool is_restored = invocation.data == nullptr;

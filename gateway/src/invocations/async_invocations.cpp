@@ -35,6 +35,7 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
   record.at_most_once = submission.at_most_once;
   record.kind = submission.kind;
   record.data = to_string(submission.data);
+  record.output_data = submission.output_data;
   record.accepted = submission.accepted;
   record.deadline = submission.deadline;
   return record;
@@ -223,6 +224,7 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
             .at_most_once = invocation.record.at_most_once,
             .kind = invocation.record.kind,
             .data = invocation.data,
+            .output_data = invocation.record.output_data,
             .place = std::exchange(invocation.gate_place, nullptr)};
   const RunnerPort& port = parts_.runners[invocation.runner];
   port.post([this, runner = port.runner, control = parts_.control,
@@ -270,6 +272,7 @@ void AsyncInvocations::finish(BookedInvocation& invocation, CallResult result) {
   record.attempts = std::max(record.attempts, result.attempt);
   record.finished = wall_now();
   record.timings = result.timings;
+  if (!result.kept_as.empty()) record.output_data = std::move(result.kept_as);
   record.output_size = finished.output.bytes.size();
   record.log_dropped = result.log_dropped;
   outcomes_.save(std::move(finished));

@@ -26,6 +26,17 @@ Json list_of(std::string_view ids) {
   return list;
 }
 
+/// "NAME", or once it is kept "ID NAME@VERSION".
+void describe_output(Json& json, std::string_view output) {
+  const std::string_view id = output.substr(0, output.find(' '));
+  if (id.size() == output.size()) {
+    json["output_data"] = output;
+  } else {
+    json["output_data"] = output.substr(id.size() + 1);
+    json["output_data_id"] = id;
+  }
+}
+
 Json describe_invocation(const InvocationView& view) {
   const InvocationRecord& record = view.record;
   Json json{{"id", record.id},
@@ -40,6 +51,7 @@ Json describe_invocation(const InvocationView& view) {
   if (record.at_most_once) json["at_most_once"] = true;
   if (record.kind) json["host_kind"] = to_string(*record.kind);
   if (!record.data.empty()) json["data"] = list_of(record.data);
+  if (!record.output_data.empty()) describe_output(json, record.output_data);
   if (view.progress) json["progress"] = *view.progress;
   if (record.state != StoredState::done) return json;
   json["finished"] = record.finished ? Json(format_time(*record.finished)) : Json();

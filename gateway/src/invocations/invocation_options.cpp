@@ -4,7 +4,9 @@
 
 #include "foundation/numbers.h"
 #include "http/request_options.h"
+#include "protocol/data_id.h"
 #include "protocol/limits.h"
+#include "protocol/names.h"
 
 namespace orchid::gateway {
 namespace {
@@ -18,6 +20,22 @@ constexpr std::uint64_t longest_deadline_ms =
 std::string_view unquoted(std::string_view word) {
   const bool quoted = word.size() >= 2 && word.front() == '"' && word.back() == '"';
   return quoted ? word.substr(1, word.size() - 2) : word;
+}
+
+}  // namespace
+
+namespace {
+
+/// "data=NAME". Empty: the field is not there.
+Result<std::string> parse_output(const Request& request) {
+  if (!request.headers.has(Header::orchid_output)) return std::string();
+  std::string_view value = trim_blanks(request.header(Header::orchid_output));
+  const std::string_view where = take_item(value, '=');
+  if (where != "data" || !check_function_name(value) || parse_data_id(value))
+    return fail(ErrorCode::bad_request,
+                "Orchid-Output must be data=NAME, the name of the data object that the output "
+                "becomes: a letter, then letters, digits, '-' and '_', at most 64 in all");
+  return std::string(value);
 }
 
 }  // namespace
@@ -61,6 +79,9 @@ Result<InvocationOptions> parse_invocation_options(const Request& request,
       return fail(ErrorCode::bad_request, "Orchid-Host-Kind must be cpu, gpu or dpu");
   }
   options.data = std::string(request.header(Header::orchid_data));
+  auto output = parse_output(request);
+  if (!output) return fail(std::move(output.error()));
+  options.output_data = std::move(*output);
   if (request.headers.has(Header::idempotency_key)) {
     const std::string_view key = request.header(Header::idempotency_key);
     if (key.empty() || key.size() > 255)

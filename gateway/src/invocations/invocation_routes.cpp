@@ -19,8 +19,12 @@ Response marked(Response response, bool replayed) {
   return response;
 }
 
+/// What is not in time is so by the call's own deadline.
 Response refuse(const Failure& failure, std::string_view function) {
-  Problem problem = problem_of_invocation(failure);
+  Problem problem = failure.code == ErrorCode::timed_out
+                        ? problem_of(CallResult{.outcome = Outcome::deadline_exceeded,
+                                                .message = failure.message})
+                        : problem_of_invocation(failure);
   problem.function = function;
   return to_response(problem);
 }
@@ -44,9 +48,30 @@ Response accepted_response(const std::string& id, StoredState state) {
                        .with("Preference-Applied", "respond-async"));
 }
 
+namespace {
+
+/// Its output is a data object, which the answer describes.
+Response kept_response(CallResult result) {
+  const std::string id = result.kept_as.substr(0, result.kept_as.find(' '));
+  const std::string label = result.kept_as.substr(std::min(id.size() + 1, result.kept_as.size()));
+  Response response;
+  response.status = 201;
+  response.content_type = content_type::json;
+  response.payload = std::move(result.output);
+  response.with("ETag", "\"" + id + "\"")
+      .with("Orchid-Data", label)
+      .with("Location", "/v1/data/" + label);
+  return response;
+}
+
+}  // namespace
+
 Response outcome_response(const std::string& id, const std::string& function, CallResult result) {
   Response response;
-  if (result.outcome == Outcome::ok) {
+  if (result.outcome == Outcome::ok && !result.kept_as.empty()) {
+    response = kept_response(std::move(result));
+    response.with("Orchid-Invocation", id).with("Orchid-Outcome", "ok");
+  } else if (result.outcome == Outcome::ok) {
     response.content_type = content_type::bytes;
     response.payload = std::move(result.output);
     response.headers.reserve(256);
@@ -69,6 +94,7 @@ CallResult result_of(const InvocationRecord& record, std::vector<std::byte> outp
   result.node = record.node;
   result.attempt = record.attempts;
   result.timings = record.timings;
+  if (record.output_data.contains(' ')) result.kept_as = record.output_data;
   result.output = Payload::of(std::move(output));
   return result;
 }
@@ -94,7 +120,10 @@ Result<InvocationRoutes::Accepted> InvocationRoutes::judge(const Request& reques
   auto options = parse_invocation_options(request, parts_.defaults);
   if (!options) return fail(std::move(options.error()));
   const bool once = options->at_most_once || !manifest.effects.empty();
-  return Accepted{.entry = std::move(*entry), .options = std::move(*options), .at_most_once = once};
+  return Accepted{.entry = std::move(*entry),
+                  .options = std::move(*options),
+                  .at_most_once = once,
+                  .at = parts_.clock.now()};
 }
 
 void InvocationRoutes::invoke(Request& request, const Reply& reply) {
@@ -108,32 +137,54 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
   }
 }
 
-/// Names become versions here, and stay so. The request lives as long as its reply.
+/// Names become versions here, and stay so. A call that is stored is looked after when it starts;
+/// for others all is waited for that is to be copied to where they run. The request lives as long
+/// as its reply.
 void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
-  std::string names = accepted.options.data;
-  auto found = [this, &request, reply, accepted = std::move(accepted)](
-                   Result<std::shared_ptr<const CallData>> data) mutable {
+  const bool is_stored = accepted.is_stored();
+  const auto [number, client_gone] = data_waits_.add();
+  CallDataFinder::Wait wait{.tenant = request.identity.tenant.uid,
+                            .names = accepted.options.data,
+                            .deadline = accepted.at + accepted.options.deadline,
+                            .client_gone = client_gone};
+  auto found = [this, &request, reply, number,
+                accepted =
+                    std::make_shared<Accepted>(std::move(accepted))](CallDataFinder::Found data) {
+    data_waits_.remove(number);
     if (!data) return reply.send(refuse(data.error(), request.parameters[0]));
-    accepted.data = std::move(*data);
-    start(request, reply, std::move(accepted));
+    accepted->data = std::move(*data);
+    start(request, reply, std::move(*accepted));
   };
-  parts_.control([&parts = parts_, tenant = request.identity.tenant.uid, names = std::move(names),
-                  found = std::move(found)]() mutable {
-    parts.here([data = parts.find_data(tenant, names), found = std::move(found)]() mutable {
-      found(std::move(data));
-    });
-  });
+  if (!is_stored) reply.watch(data_waits_, number);
+  parts_.control(
+      [&parts = parts_, wait = std::move(wait), is_stored, found = std::move(found)]() mutable {
+        auto answer = [here = parts.here, found = std::move(found)](CallDataFinder::Found data) {
+          here([found, data = std::move(data)]() mutable { found(std::move(data)); });
+        };
+        if (is_stored) return answer(parts.find_data.find(wait.tenant, wait.names));
+        parts.find_data.gather(std::move(wait), std::move(answer));
+      });
+}
+
+std::pair<std::uint64_t, InvocationRoutes::DataWaits::Sign> InvocationRoutes::DataWaits::add() {
+  auto sign = std::make_shared<std::atomic<bool>>(false);
+  signs_.emplace(++newest_, sign);
+  return {newest_, sign};
+}
+
+void InvocationRoutes::DataWaits::client_gone(std::uint64_t call) {
+  if (const auto sign = signs_.find(call); sign != signs_.end()) *sign->second = true;
 }
 
 void InvocationRoutes::start(Request& request, const Reply& reply, Accepted accepted) {
-  if (accepted.options.respond_async || accepted.options.idempotency_key)
+  if (accepted.is_stored())
     submit(request, reply, std::move(accepted));
   else
     run(request, reply, std::move(accepted));
 }
 
 void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accepted) {
-  const MonotonicTime now = parts_.clock.now();
+  const MonotonicTime now = accepted.at;
   const InvocationOptions& options = accepted.options;
   // Who waits at least until the deadline gets the call's own end.
   const bool to_the_end = options.wait >= options.deadline;
@@ -145,7 +196,8 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .wait_until = to_the_end ? MonotonicTime::max() : now + options.wait,
                    .at_most_once = accepted.at_most_once,
                    .kind = options.kind,
-                   .data = std::move(accepted.data)};
+                   .data = std::move(accepted.data),
+                   .output_data = options.output_data};
   auto ended = [this, reply, function = std::string(request.parameters[0]), tenant = call.tenant,
                 data = to_string(call.data)](SyncAnswer result) {
     const Outcome outcome = result.result.outcome;
@@ -172,7 +224,7 @@ void InvocationRoutes::look_for_lost_data(const Reply& reply, const std::string&
                                           uid_t tenant, const std::string& data,
                                           SyncAnswer result) {
   parts_.control([this, reply, function, tenant, data, result = std::move(result)]() mutable {
-    if (auto found = parts_.find_data(tenant, data);
+    if (auto found = parts_.find_data.find(tenant, data);
         !found && found.error().code == ErrorCode::data_lost) {
       result.result.outcome = Outcome::bad_request;
       result.result.refused = found.error().code;
@@ -189,6 +241,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
   const UnixMillis now = unix_millis(parts_.clock);
   std::string reference(request.parameters[0]);
   if (!options.data.empty()) reference += " " + options.data;
+  if (!options.output_data.empty()) reference += " > " + options.output_data;
   AsyncSubmission submission{.tenant = request.identity.tenant.uid,
                              .version = std::move(accepted.entry.version),
                              .entry = accepted.entry.entry,
@@ -197,6 +250,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
                              .at_most_once = accepted.at_most_once,
                              .kind = options.kind,
                              .data = std::move(accepted.data),
+                             .output_data = options.output_data,
                              .accepted = now,
                              .deadline = now + options.deadline.count(),
                              .input = Payload::of(std::move(request.body))};

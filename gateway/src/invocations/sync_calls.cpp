@@ -40,7 +40,8 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
             .deadline = live.request.deadline,
             .at_most_once = live.request.at_most_once,
             .kind = live.request.kind,
-            .data = live.request.data};
+            .data = live.request.data,
+            .output_data = live.request.output_data};
   metrics_.started.add();
   parts_.runner.start(std::move(call),
                       [this, number](CallResult result) { ended(number, std::move(result)); });
@@ -117,6 +118,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
                              .at_most_once = live.request.at_most_once,
                              .kind = live.request.kind,
                              .data = live.request.data,
+                             .output_data = live.request.output_data,
                              .accepted = live.accepted_wall,
                              .deadline = wall(live.request.deadline, live),
                              .input = live.request.input};
@@ -180,6 +182,7 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   view.record.at_most_once = live.request.at_most_once;
   view.record.kind = live.request.kind;
   view.record.data = to_string(live.request.data);
+  view.record.output_data = live.request.output_data;
   view.record.accepted = live.accepted_wall;
   view.record.deadline = wall(live.request.deadline, live);
   view.record.state = StoredState::started;

@@ -66,10 +66,15 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
 Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& request,
                                       MonotonicTime now) {
   if (broker_.grows()) return {};
-  const std::size_t largest = broker_.largest(
-      request.separate_processes ? broker_.where_processes_are_separate(request.worker)
-                                 : request.worker);
+  const std::uint32_t protocol =
+      lane_protocol_for({.separate_processes = request.separate_processes,
+                         .crew = request.crew ? request.workers : 0});
+  const std::size_t largest = broker_.largest(broker_.where_lanes_speak(protocol, request.worker));
   if (request.at_least <= largest) return {};
+  if (request.crew && request.at_least <= broker_.largest(request.worker))
+    return fail(ErrorCode::unsupported,
+                "the executor of this host is older than this gateway and forms no crews: update "
+                "it, or ask without 'crew'");
   if (request.separate_processes && request.at_least <= broker_.largest(request.worker))
     return fail(ErrorCode::unsupported,
                 "executors that the lease needs are older than this gateway and cannot keep its "
@@ -121,6 +126,7 @@ void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   const std::size_t here = lease.workers.size();
   const bool nothing_on_its_way = broker_.held_by(lease.holder) == here;
   const bool enough = here >= lease.request.at_least;
+  if (lease.request.crew && !is_at_one_executor(lease)) return refuse_scattered(found, now);
   if (here >= lease.request.workers ||
       (enough && (nothing_on_its_way || now >= lease.give_up_at))) {
     const Opened done = std::exchange(lease.waiting, nullptr);
@@ -138,6 +144,23 @@ void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   remove(found, now);
   const bool quota = refusal && refusal->code == ErrorCode::quota;
   done(fail(quota ? ErrorCode::quota : ErrorCode::no_capacity, why));
+}
+
+/// The members of a crew share memory that one executor makes.
+bool ClientLeases::is_at_one_executor(const ClientLease& lease) {
+  return std::ranges::all_of(lease.workers, [&](const auto& worker) {
+    return worker.second.executor == lease.workers.begin()->second.executor;
+  });
+}
+
+void ClientLeases::refuse_scattered(Leases::iterator found, MonotonicTime now) {
+  const Opened done = std::exchange(found->second.waiting, nullptr);
+  const std::uint32_t members = found->second.request.workers;
+  remove(found, now);
+  done(fail(ErrorCode::no_capacity,
+            fmt::format("no executor of this host has {} workers free at once, which a crew needs: "
+                        "ask for fewer members, or try again later",
+                        members)));
 }
 
 void ClientLeases::remove(Leases::iterator lease, MonotonicTime now) {
@@ -199,6 +222,7 @@ ClientLeaseView ClientLeases::view_of(LeaseId id, const ClientLease& lease, Mono
                        .workers_wanted = lease.request.workers,
                        .wait = lease.request.wait,
                        .separate_processes = lease.request.separate_processes,
+                       .crew = lease.request.crew,
                        .open = !lease.waiting,
                        .expires_in = time_left(lease.expires, now),
                        .workers = {}};
@@ -226,7 +250,8 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                             .client_host_only = true},
                                  .workers = 0,
                                  .wait = lease.client.wait,
-                                 .separate_processes = lease.client.separate_processes};
+                                 .separate_processes = lease.client.separate_processes,
+                                 .crew = lease.client.crew != 0};
       add(id, {.request = std::move(request),
                .holder = HolderId(next_holder_++),
                .expires = now + lease.client.expires_in,
@@ -270,7 +295,18 @@ bool ClientLeases::ended(const TellLeaseEnded& end, MonotonicTime now) {
   const auto found = leases_.find(known->second);
   ClientLease& lease = found->second;
   lease.workers.erase(end.lease);
+  if (lease.request.crew && !lease.waiting) {
+    // One member alone is nobody's: its client takes another crew.
+    log::info("event=client_lease_ended lease={}", to_string(found->first));
+    remove(found, now);
+    return true;
+  }
   if (end.lost) return true;  // the broker looks for another
+  if (lease.request.crew) {
+    // Nobody could claim it before all are there, and fewer are not what was asked for.
+    broker_.want_workers(end.holder, lease.request.workers, now);
+    return true;
+  }
   if (lease.request.workers > 0) --lease.request.workers;
   if (lease.request.workers == 0 && !lease.waiting) {
     log::info("event=client_lease_ended lease={}", to_string(found->first));

@@ -12,6 +12,7 @@
 #include "http/request_options.h"
 #include "leases/demand_report.h"
 #include "placement/shape_text.h"
+#include "protocol/crew.h"
 
 namespace orchid::gateway {
 namespace {
@@ -23,6 +24,7 @@ constexpr std::uint32_t most_workers = 100'000;
 constexpr std::uint32_t most_cores = placement::most_cores_of_worker;
 constexpr std::uint32_t most_gpus = placement::most_gpus_of_worker;
 constexpr std::uint64_t most_memory = placement::most_memory_of_worker.value;  // in bytes
+constexpr std::uint64_t most_leased_memory = 1ULL << 50;
 constexpr double most_watts = 1e6;
 constexpr milliseconds longest_wait{600'000};
 constexpr std::uint64_t longest_lifetime = milliseconds(ClientLeases::longest).count();
@@ -86,12 +88,33 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
           {"state", lease.open ? "open" : "opening"},
           {"wait", to_string(lease.wait)},
           {"separate_processes", lease.separate_processes},
+          {"crew", lease.crew},
           {"cores_per_worker", lease.worker.alternatives.front().cores},
           {"memory_bytes", lease.worker.alternatives.front().memory.value},
           {"alternatives", shapes_json(lease.worker.alternatives)},
           {"workers_wanted", lease.workers_wanted},
           {"expires_in_ms", lease.expires_in.count()},
           {"workers", std::move(workers)}};
+}
+
+/// With the fields that every lease has.
+Json view(const MemoryLeaseView& lease, Secrets secrets) {
+  Json json{{"id", to_string(lease.id)},
+            {"kind", "memory"},
+            {"state", lease.open ? "open" : "opening"},
+            {"wait", to_string(lease.wait)},
+            {"separate_processes", false},
+            {"cores_per_worker", 0},
+            {"memory_bytes", lease.bytes.value},
+            {"alternatives", Json::array()},
+            {"workers_wanted", 0},
+            {"expires_in_ms", lease.expires_in.count()},
+            {"workers", Json::array()},
+            {"node", lease.node},
+            {"boot_id", lease.boot_id},
+            {"address", lease.address}};
+  if (secrets == Secrets::shown) json["key"] = lease.key;
+  return json;
 }
 
 /// What of it is not there is not wanted.
@@ -169,6 +192,18 @@ class ConstraintQuery {
   Result<void>& read_;
 };
 
+/// All of its members are on the host of their client, who shares memory with them.
+void read_crew(const JsonObject& o, ClientLeaseRequest& request) {
+  if (request.workers < crew::least_members || request.workers > crew::most_members)
+    o.fault("workers", "must be 2 to 64 for a crew");
+  if (request.at_least != request.workers) o.fault("at_least", "must be all workers of a crew");
+  if (request.separate_processes)
+    o.fault("separate_processes", "cannot be: a crew's members run all modules of the crew");
+  if (request.worker.client_host.value().empty())
+    o.fault("boot_id", "must name the client's host, on which its crew is");
+  request.worker.client_host_only = true;
+}
+
 }  // namespace
 
 Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) {
@@ -186,13 +221,39 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   else if (!wait.empty())
     o.fault("wait", "must be hot, adaptive or blocking");
   if (o.has("separate_processes")) request.separate_processes = o.flag("separate_processes");
+  if (o.has("crew")) request.crew = o.flag("crew");
   request.duration = read_duration(o);
   request.within = milliseconds(o.number<std::int64_t>(
       "within_ms", {.least = 0, .most = longest_wait.count(), .otherwise = 10'000}));
   request.worker.client_host = placement::HostId(o.text("boot_id", longest_name));
   request.worker.client_host_only = o.has("remote") && !o.flag("remote");
+  if (request.crew) read_crew(o, request);
   const JsonObject constraints = o.object("constraints");
   placement::visit_constraints(request.worker, ConstraintReader(constraints));
+  return document.finish(std::move(request));
+}
+
+bool asks_for_memory(std::span<const std::byte> body) {
+  const Json json = Json::parse(as_text(body), nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("workers") && json["workers"] == 0;
+}
+
+Result<MemoryLeaseRequest> parse_memory_request(std::span<const std::byte> body) {
+  const JsonDocument document = document_of(body);
+  const JsonObject o = document.root().optional();
+  MemoryLeaseRequest request;
+  [[maybe_unused]] const auto no_workers = o.number<std::uint32_t>("workers");
+  request.bytes = ByteCount{o.number<std::uint64_t>("memory_bytes", {.most = most_leased_memory})};
+  const std::string wait = o.text("wait", longest_name);
+  if (const auto mode = parse_wait_mode(wait))
+    request.wait = *mode;
+  else if (!wait.empty())
+    o.fault("wait", "must be hot, adaptive or blocking");
+  request.duration = read_duration(o);
+  request.on.client_host = placement::HostId(o.text("boot_id", longest_name));
+  request.on.client_host_only = o.has("remote") && !o.flag("remote");
+  const JsonObject constraints = o.object("constraints");
+  placement::visit_constraints(request.on, ConstraintReader(constraints));
   return document.finish(std::move(request));
 }
 
@@ -262,9 +323,15 @@ std::string lease_json(const ClientLeaseView& lease, Secrets secrets) {
   return json_text(view(lease, secrets));
 }
 
-std::string lease_list_json(const std::vector<ClientLeaseView>& leases) {
+std::string lease_json(const MemoryLeaseView& lease, Secrets secrets) {
+  return json_text(view(lease, secrets));
+}
+
+std::string lease_list_json(const std::vector<ClientLeaseView>& leases,
+                            const std::vector<MemoryLeaseView>& memory) {
   Json list = Json::array();
   for (const ClientLeaseView& lease : leases) list.push_back(view(lease, Secrets::hidden));
+  for (const MemoryLeaseView& lease : memory) list.push_back(view(lease, Secrets::hidden));
   return json_text({{"leases", std::move(list)}});
 }
 

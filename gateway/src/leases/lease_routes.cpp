@@ -1,5 +1,9 @@
 #include "leases/lease_routes.h"
 
+#include <utility>
+#include <variant>
+#include <vector>
+
 #include "http/problem.h"
 #include "leases/lease_documents.h"
 
@@ -10,9 +14,24 @@ constexpr ByteCount largest_document = 64_KiB;
 
 Response refuse(const Failure& failure) { return to_response(problem_of(failure)); }
 
-Response answer(unsigned status, const Result<ClientLeaseView>& lease, Secrets secrets) {
+/// One of workers, or of memory.
+using AnyLease = std::variant<Result<ClientLeaseView>, Result<MemoryLeaseView>>;
+
+template <typename View>
+Response answer(unsigned status, const Result<View>& lease, Secrets secrets) {
   if (!lease) return refuse(lease.error());
   return json_response(status, lease_json(*lease, secrets));
+}
+
+template <typename View>
+Response opened(const Result<View>& lease) {
+  Response response = answer(201, lease, Secrets::shown);
+  if (lease) response.with("Location", "/v1/leases/" + to_string(lease->id));
+  return response;
+}
+
+LeaseTenant tenant_of(const Request& request) {
+  return {static_cast<std::uint32_t>(request.identity.tenant.uid), request.identity.tenant.name};
 }
 
 }  // namespace
@@ -37,62 +56,80 @@ void LeaseRoutes::add_to(Router& router) {
 }
 
 void LeaseRoutes::open(Request& request, const Reply& reply) {
+  if (asks_for_memory(request.body)) return open_memory(request, reply);
   auto wanted = parse_lease_request(request.body);
   if (!wanted) return reply.send(refuse(wanted.error()));
-  wanted->tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
-                    request.identity.tenant.name};
+  wanted->tenant = tenant_of(request);
   parts_.leases.open(std::move(*wanted), parts_.here,
-                     [reply](const Result<ClientLeaseView>& lease) {
-                       Response response = answer(201, lease, Secrets::shown);
-                       if (lease) response.with("Location", "/v1/leases/" + to_string(lease->id));
-                       reply.send(std::move(response));
-                     });
+                     [reply](const Result<ClientLeaseView>& lease) { reply.send(opened(lease)); });
+}
+
+void LeaseRoutes::open_memory(Request& request, const Reply& reply) {
+  auto wanted = parse_memory_request(request.body);
+  if (!wanted) return reply.send(refuse(wanted.error()));
+  wanted->tenant = tenant_of(request);
+  parts_.memory.open(std::move(*wanted), parts_.here,
+                     [reply](const Result<MemoryLeaseView>& lease) { reply.send(opened(lease)); });
 }
 
 void LeaseRoutes::list(Request& request, const Reply& reply) {
+  using Both = std::pair<std::vector<ClientLeaseView>, std::vector<MemoryLeaseView>>;
   parts_.leases.ask(
-      [tenant = request.identity.tenant.uid](ClientLeases& leases, MonotonicTime now) {
-        return leases.list(tenant, now);
+      [&memory = parts_.memory, tenant = request.identity.tenant.uid](ClientLeases& leases,
+                                                                      MonotonicTime now) {
+        return Both(leases.list(tenant, now), memory.leases().list(tenant, now));
       },
       parts_.here,
-      [reply](const std::vector<ClientLeaseView>& leases) {
-        reply.send(json_response(200, lease_list_json(leases)));
+      [reply](const Both& both) {
+        reply.send(json_response(200, lease_list_json(both.first, both.second)));
+      });
+}
+
+/// `of_either(leases, now)` is asked of those that know the lease.
+template <typename OfEither>
+void LeaseRoutes::answer_of(Request& request, const Reply& reply, Secrets secrets,
+                            OfEither of_either) {
+  const auto id = find_lease_id(request, reply);
+  if (!id) return;
+  parts_.leases.ask(
+      [&memory = parts_.memory, id = *id, of_either](ClientLeases& leases,
+                                                     MonotonicTime now) -> AnyLease {
+        if (memory.leases().knows(id)) return of_either(memory.leases(), id, now);
+        return of_either(leases, id, now);
+      },
+      parts_.here,
+      [reply, secrets](const AnyLease& lease) {
+        reply.send(std::visit([&](const auto& one) { return answer(200, one, secrets); }, lease));
       });
 }
 
 void LeaseRoutes::get(Request& request, const Reply& reply) {
-  const auto id = find_lease_id(request, reply);
-  if (!id) return;
-  parts_.leases.ask(
-      [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases, MonotonicTime now) {
-        return leases.find(tenant, id, now);
-      },
-      parts_.here,
-      [reply](const Result<ClientLeaseView>& lease) {
-        reply.send(answer(200, lease, Secrets::hidden));
-      });
+  answer_of(request, reply, Secrets::hidden,
+            [tenant = request.identity.tenant.uid](auto& leases, LeaseId id, MonotonicTime now)
+                -> AnyLease { return leases.find(tenant, id, now); });
 }
 
 void LeaseRoutes::renew(Request& request, const Reply& reply) {
   const auto renewal = parse_lease_renewal(request.body);
   if (!renewal) return reply.send(refuse(renewal.error()));
-  const auto id = find_lease_id(request, reply);
-  if (!id) return;
-  parts_.leases.ask([tenant = request.identity.tenant.uid, id = *id, renewal = *renewal](
-                        ClientLeases& leases,
-                        MonotonicTime now) { return leases.renew(tenant, id, renewal, now); },
-                    parts_.here,
-                    [reply](const Result<ClientLeaseView>& lease) {
-                      reply.send(answer(200, lease, Secrets::shown));
-                    });
+  answer_of(request, reply, Secrets::shown,
+            [tenant = request.identity.tenant.uid, renewal = *renewal](
+                auto& leases, LeaseId id, MonotonicTime now) -> AnyLease {
+              if constexpr (requires { leases.renew(tenant, id, renewal, now); })
+                return leases.renew(tenant, id, renewal, now);
+              else
+                return leases.renew(tenant, id, renewal.duration, now);
+            });
 }
 
 void LeaseRoutes::close(Request& request, const Reply& reply) {
   const auto id = find_lease_id(request, reply);
   if (!id) return;
   parts_.leases.ask(
-      [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases, MonotonicTime now) {
-        return leases.close(tenant, id, now);
+      [&memory = parts_.memory, tenant = request.identity.tenant.uid, id = *id](
+          ClientLeases& leases, MonotonicTime now) {
+        return memory.leases().knows(id) ? memory.leases().close(tenant, id, now)
+                                         : leases.close(tenant, id, now);
       },
       parts_.here,
       [reply](const Result<void>& closed) {

@@ -38,7 +38,8 @@ void WorkerBroker::add_client(HolderId id, const ClientLeaseRequest& request, Le
                         .worker = request.worker,
                         .client = ClientTerms{.client_lease = client_lease,
                                               .wait = request.wait,
-                                              .separate_processes = request.separate_processes},
+                                              .separate_processes = request.separate_processes,
+                                              .crew = request.crew ? request.workers : 0},
                         .expires = expires};
 }
 

@@ -97,15 +97,17 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
 
 placement::Request WorkerBroker::request_of(const Holder& holder) const {
   placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
-  if (holder.client && holder.client->separate_processes)
-    request.worker = where_processes_are_separate(std::move(request.worker));
+  if (holder.client)
+    request.worker =
+        where_lanes_speak(lane_protocol_for(*holder.client), std::move(request.worker));
   return request;
 }
 
-placement::WorkerRequest WorkerBroker::where_processes_are_separate(
-    placement::WorkerRequest worker) const {
+placement::WorkerRequest WorkerBroker::where_lanes_speak(std::uint32_t protocol,
+                                                         placement::WorkerRequest worker) const {
+  if (protocol <= shared_lane_protocol) return worker;
   for (const auto& [id, executor] : hosts_.executors())
-    if (executor.lane_protocol < apart_lane_protocol)
+    if (executor.lane_protocol < protocol)
       if (const placement::Host* host =
               capacity_.placement().description(placement::HostId(executor.host.boot_id)))
         worker.avoid_host.push_back(host->name);

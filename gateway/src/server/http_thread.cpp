@@ -46,7 +46,8 @@ void HttpThread::add(AcceptedConnection connection) {
   if (drained_by_) return;
   // Anybody on this machine can connect to a TCP port, and to the Unix socket where it serves
   // everybody. Behind the door there may be anybody.
-  const bool is_local = connection.peer_uid == ::geteuid() || connection.peer_uid == uid_t{0};
+  const bool is_local = connection.peer_uid == ::geteuid() || connection.peer_uid == uid_t{0} ||
+                        connection.tenant.has_value();
   if (sessions_.size() >= options_.connections + (is_local ? kept_for_local : 0)) {
     log::warn("event=connection_refused reason=\"{} connections are open\"", sessions_.size());
     return;
@@ -65,6 +66,7 @@ void HttpThread::add(AcceptedConnection connection) {
   metrics_.connections_opened.add();
   const std::uint64_t id = next_session_++;
   auto session = std::make_shared<Session>(host_, id, std::move(socket), connection.peer_uid);
+  if (connection.tenant) session->serve_only(*connection.tenant);
   sessions_.emplace(id, session);
   session->start();
 }

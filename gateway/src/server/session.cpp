@@ -227,13 +227,15 @@ std::optional<Response> Session::judge_query() {
 
 std::optional<Response> Session::authenticate() {
   const std::string_view authorization = request_.header(Header::authorization);
-  if (!known_identity_ || !equal_in_constant_time(known_authorization_, authorization)) {
+  const bool is_known =
+      known_identity_ && equal_in_constant_time(known_authorization_, authorization);
+  if (!only_ && !is_known) {
     auto identity = host_.tokens.authenticate({authorization, peer_uid_});
     if (!identity) return refusal(identity.error());
     known_authorization_ = authorization;
     known_identity_ = std::move(*identity);
   }
-  request_.identity = *known_identity_;
+  request_.identity = only_ ? *only_ : *known_identity_;
   return std::nullopt;
 }
 

@@ -13,7 +13,7 @@ namespace {
 #define ORCHID_INVOCATION_COLUMNS                                                            \
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
-  "lease, request, host_kind, data"
+  "lease, request, host_kind, data, output_data"
 
 /// Six numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
 /// none).
@@ -73,6 +73,7 @@ InvocationRecord read_row(const Statement& row) {
   record.request = row.text(19);
   record.kind = placement::parse_host_kind(row.text(20));
   record.data = row.text(21);
+  record.output_data = row.text(22);
   return record;
 }
 
@@ -102,8 +103,8 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
   return database
       .prepare(
           "INSERT INTO invocations (id, tenant, function, digest, entry, idempotency_key, "
-          "at_most_once, accepted, deadline, state, attempts, request, host_kind, data) VALUES "
-          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "at_most_once, accepted, deadline, state, attempts, request, host_kind, data, "
+          "output_data) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(record.id)
       .bind(std::int64_t{record.tenant})
       .bind(record.function)
@@ -118,6 +119,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .bind(record.request)
       .bind(std::string(record.kind ? to_string(*record.kind) : ""))
       .bind(record.data)
+      .bind(record.output_data)
       .run();
 }
 
@@ -176,8 +178,9 @@ Result<void> mark_finished(Database& database, const InvocationRecord& record) {
       database
           .prepare(
               "UPDATE invocations SET state = ?, attempts = ?, outcome = ?, message = ?, node = ?, "
-              "finished = ?, timings = ?, output_size = ?, log_dropped = ?, lease = ? WHERE id = ? "
-              "AND state < 2")
+              "finished = ?, timings = ?, output_size = ?, log_dropped = ?, lease = ?, output_data "
+              "= ? "
+              "WHERE id = ? AND state < 2")
           .bind(number(StoredState::done))
           .bind(std::int64_t{record.attempts})
           .bind_optional(outcome)
@@ -188,6 +191,7 @@ Result<void> mark_finished(Database& database, const InvocationRecord& record) {
           .bind(static_cast<std::int64_t>(record.output_size))
           .bind(static_cast<std::int64_t>(record.log_dropped))
           .bind(record.lease == LeaseId{} ? std::string() : to_string(record.lease))
+          .bind(record.output_data)
           .bind(record.id)
           .run();
   if (!updated) return updated;

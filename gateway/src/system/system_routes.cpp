@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocol/limits.h"
+#include "system/flow_schema_text.h"
 #include "system/openapi_text.h"
 
 namespace orchid::gateway {
@@ -36,6 +37,9 @@ void SystemRoutes::add_to(Router& router) {
   });
   router.add(Method::get, "/openapi.yaml", open, [](Request&, const Reply& reply) {
     reply.send(plain("application/yaml", openapi_text));
+  });
+  router.add(Method::get, "/v1/flow.schema.json", open, [](Request&, const Reply& reply) {
+    reply.send(plain("application/schema+json", flow_schema_text));
   });
   router.add(Method::get, "/metrics", {}, [this](Request&, const Reply& reply) { metrics(reply); });
   router.add(Method::get, "/v1/limits", {},

@@ -357,11 +357,23 @@ class Checker {
 
 Checked check(const Document& document, const Surroundings& surroundings) {
   std::size_t nodes = 0;
-  Checker checker(document, surroundings, {}, nodes);
+  // Asked once, so that flows in flows see the same version of a function.
+  std::map<std::string, KnownFunction> known;
+  Surroundings once = surroundings;
+  if (surroundings.function)
+    once.function = [&](const std::string& reference) {
+      auto found = known.find(reference);
+      if (found == known.end())
+        found = known.emplace(reference, surroundings.function(reference)).first;
+      return found->second;
+    };
+  Checker checker(document, once, {}, nodes);
   const Scope scope = checker.run();
   Checked checked{.plan = {}, .faults = checker.take_faults()};
   sort(checked.faults);
   if (checked.faults.empty()) checked.plan = plan_of(scope);
+  for (const auto& [reference, function] : known)
+    if (!function.exact.empty()) checked.plan.exact.emplace(reference, function.exact);
   return checked;
 }
 

@@ -17,14 +17,16 @@ struct KindName {
   NodeKind kind;
   std::string_view name;
 };
-constexpr std::array<KindName, 6> kinds{{{NodeKind::call, "call"},
+constexpr std::array<KindName, 8> kinds{{{NodeKind::call, "call"},
                                          {NodeKind::map, "map"},
                                          {NodeKind::reduce, "reduce"},
                                          {NodeKind::iterate, "iterate"},
                                          {NodeKind::condition, "if"},
+                                         {NodeKind::master, "master"},
+                                         {NodeKind::divide, "divide"},
                                          {NodeKind::flow, "flow"}}};
 /// Their words are kept for what is to come.
-constexpr std::array<std::string_view, 3> reserved_kinds{"master", "divide", "gang"};
+constexpr std::array<std::string_view, 1> reserved_kinds{"gang"};
 
 constexpr std::uint32_t most_attempts = 100;
 constexpr std::chrono::hours longest_deadline{24};  // the platform's own bound
@@ -140,6 +142,16 @@ class NodeReader {
         node_.if_true = plain_function("then");
         node_.if_false = plain_function("else");
         break;
+      case NodeKind::master:
+        node_.partition = function("hand_out", true);
+        node_.each = function("each", true);
+        node_.merge = plain_function("gather");
+        break;
+      case NodeKind::divide:
+        node_.partition = plain_function("divide");
+        node_.each = function("solve", true);
+        node_.merge = plain_function("combine");
+        break;
       case NodeKind::flow:
         node_.file = fields_.needed_word("file");
         break;
@@ -163,10 +175,11 @@ class NodeReader {
   }
 
   std::vector<std::string> outcomes_of(Fields& policy) {
-    static constexpr std::array<std::string_view, 11> known{
+    static constexpr std::array<std::string_view, 15> known{
         "function_error",    "function_crashed", "function_exited", "limit_exceeded",
         "deadline_exceeded", "evicted",          "worker_lost",     "no_capacity",
-        "lease_ended",       "unreachable",      "timed_out"};
+        "lease_ended",       "unreachable",      "timed_out",       "quota",
+        "disk_full",         "system",           "internal"};
     std::vector<std::string> outcomes;
     for (const Word& word : policy.words("outcomes")) {
       if (std::ranges::find(known, word.text) == known.end())

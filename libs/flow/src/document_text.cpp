@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "flow/document.h"
 #include "foundation/amounts.h"
@@ -46,9 +47,11 @@ void add_calls(OrderedJson& json, const Node& node) {
 OrderedJson json_of(const Node& node) {
   OrderedJson json{{"kind", to_string(node.kind)}};
   add(json, "function", node.function);
-  add(json, "partition", node.partition);
-  add(json, "each", node.each);
-  add(json, "merge", node.merge);
+  const bool hands_out = node.kind == NodeKind::master;
+  const bool divides = node.kind == NodeKind::divide;
+  add(json, hands_out ? "hand_out" : divides ? "divide" : "partition", node.partition);
+  add(json, divides ? "solve" : "each", node.each);
+  add(json, hands_out ? "gather" : divides ? "combine" : "merge", node.merge);
   add(json, "then", node.if_true);
   add(json, "else", node.if_false);
   if (!node.file.text.empty()) json["file"] = node.file.text;
@@ -70,9 +73,14 @@ OrderedJson json_of(const Edge& edge) {
   return json;
 }
 
+/// Names are there once; looking for each costs the square of their number.
+void append(OrderedJson& map, const std::string& name, OrderedJson value) {
+  map.get_ref<OrderedJson::object_t&>().emplace_back(name, std::move(value));
+}
+
 OrderedJson json_of(const std::vector<std::pair<Word, Word>>& pairs) {
   OrderedJson map = OrderedJson::object();
-  for (const auto& [name, value] : pairs) map[name.text] = value.text;
+  for (const auto& [name, value] : pairs) append(map, name.text, value.text);
   return map;
 }
 
@@ -81,7 +89,7 @@ OrderedJson json_of(const Document& document) {
   if (!document.functions.empty()) json["functions"] = json_of(document.functions);
   if (!document.inputs.empty()) json["inputs"] = json_of(document.inputs);
   OrderedJson nodes = OrderedJson::object();
-  for (const Node& node : document.nodes) nodes[node.name.text] = json_of(node);
+  for (const Node& node : document.nodes) append(nodes, node.name.text, json_of(node));
   json["nodes"] = nodes;
   if (!document.edges.empty()) {
     OrderedJson edges = OrderedJson::array();

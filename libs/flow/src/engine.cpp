@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "engine_branching.h"
+
 namespace orchid::flow {
 namespace {
 
@@ -76,6 +78,7 @@ std::optional<Engine::OpenCall> Engine::close(CallId call) {
 }
 
 void Engine::handle(Answered& event) {
+  if (outcome_ != FlowOutcome::running) return take_late(event);
   const auto call = close(event.call);
   if (!call) return;
   const PortType& type = call_of(call->node, call->work).result;
@@ -120,6 +123,8 @@ void Engine::handle(const Cancel& /*event*/) {
 void Engine::handle(const GoOn& /*event*/) {
   if (outcome_ != FlowOutcome::failed && outcome_ != FlowOutcome::cancelled) return;
   outcome_ = FlowOutcome::running;
+  ++generation_;
+  stopped_.clear();  // they are made again
   failure_.reset();
   begun_ = true;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -157,7 +162,9 @@ void Engine::begin(std::uint32_t node) {
   actions_.emplace_back(NodeChanged{.node = node, .state = run.state});
   static const Value nothing = std::make_shared<const Bytes>();
   run.about = planned.ports.empty() ? nothing : value_of(planned.ports[0].source);
-  if (planned.partition.exists()) {
+  if (is_branching(planned.kind)) {
+    begin_branching(node);
+  } else if (planned.partition.exists()) {
     set_stage(run, Stage::partition, 1);
   } else if (planned.kind == NodeKind::map || planned.kind == NodeKind::reduce) {
     take_pieces(node, run.about);
@@ -181,6 +188,7 @@ const PlannedCall& Engine::call_of(std::uint32_t node, const Work& work) const {
   const PlannedNode& planned = plan_->nodes[node];
   const NodeRun& run = nodes_[node];
   if (work.judges) return planned.until;
+  if (is_branching(planned.kind)) return call_of_branching(planned, work);
   if (run.stage == Stage::partition) return planned.partition;
   if (run.stage == Stage::merge) return planned.merge;
   if (planned.kind == NodeKind::condition && !is_something(planned.ports[0].type, *run.about))
@@ -195,7 +203,9 @@ void Engine::append_argument(std::uint32_t node, const Work& work, Bytes& input)
   const auto append = [&input](const Bytes& bytes) {
     input.insert(input.end(), bytes.begin(), bytes.end());
   };
-  if (work.judges) {
+  if (is_branching(planned.kind)) {
+    append_branching(node, work, input);
+  } else if (work.judges) {
     append(run.judged.at(work.index));
   } else if (run.stage == Stage::merge || planned.kind == NodeKind::iterate) {
     append(*run.about);
@@ -235,8 +245,17 @@ void Engine::start_call(std::uint32_t node) {
   const PlannedCall& function = call_of(node, work);
   StartCall start{.call = {.run = options_.run, .number = next_call_++},
                   .node = node,
+                  .work = {.node = node,
+                           .stage = static_cast<std::uint32_t>(run.stage),
+                           .generation = generation_,
+                           .step = run.step,
+                           .index = work.index,
+                           .judges = work.judges},
+                  .attempt = 1,
                   .function = &function,
                   .input = {}};
+  if (const auto failed = run.failures.find(work.index); failed != run.failures.end())
+    start.attempt += failed->second;
   append_argument(node, work, start.input);
   for (const std::uint32_t port : function.ports) {
     const Value value = value_of(plan_->nodes[node].ports[port].source);
@@ -261,6 +280,7 @@ void Engine::pump() {
 NodeProgress Engine::progress(std::uint32_t node) const {
   const NodeRun& run = nodes_[node];
   const PlannedNode& planned = plan_->nodes[node];
+  if (is_branching(planned.kind)) return progress_of_branching(run);
   if (planned.kind == NodeKind::iterate)
     return {.state = run.state, .done = run.step, .total = planned.times};
   const bool counts = run.stage == Stage::main;

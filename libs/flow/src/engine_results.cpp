@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine_branching.h"
 #include "flow/engine.h"
 
 namespace orchid::flow {
@@ -23,6 +24,8 @@ void Engine::take_result(const OpenCall& call, Bytes output) {
   const PlannedNode& planned = plan_->nodes[call.node];
   NodeRun& run = nodes_[call.node];
   run.failures.erase(call.work.index);
+  if (is_branching(planned.kind))
+    return take_branching(call.node, call.work.index, std::move(output));
   const bool is_all = run.stage == Stage::merge || planned.kind == NodeKind::call ||
                       planned.kind == NodeKind::condition;
   if (call.work.judges) {
@@ -117,6 +120,7 @@ void Engine::end_stage(std::uint32_t node) {
   Bytes all = run.gathered.take(planned.main.result);
   if (planned.kind == NodeKind::reduce) {
     if (run.total > 1) {
+      ++run.step;
       take_pieces(node, std::make_shared<const Bytes>(std::move(all)));
       return;
     }
@@ -141,6 +145,7 @@ void Engine::end_node(std::uint32_t node, Bytes output) {
   done.step = run.step;
   done.total = run.stage == Stage::main ? run.total : 1;
   done.in_order = run.stage == Stage::main && ends_early(planned) ? run.in_order : done.total;
+  if (is_branching(planned.kind)) done.total = done.in_order = progress_of_branching(run).total;
   done.is_queued = run.is_queued;
   if (done.uses != 0 || planned.is_output)
     done.value = std::make_shared<const Bytes>(std::move(output));
@@ -172,6 +177,7 @@ void Engine::stop_calls_of(std::uint32_t node) {
 std::string Engine::part_of(std::uint32_t node, const Work& work) const {
   const PlannedNode& planned = plan_->nodes[node];
   const NodeRun& run = nodes_[node];
+  if (is_branching(planned.kind)) return part_of_branching(node, work);
   if (run.stage == Stage::partition) return "partition";
   if (run.stage == Stage::merge) return "merge";
   const std::string asked = work.judges ? "until of " : "";
@@ -214,6 +220,27 @@ void Engine::rewind(NodeRun& run) {
   run.again.clear();
   run.judged.clear();
   run.open = 0;
+  rewind_branching(run);
+}
+
+/// The answer of a call that the flow's end has stopped, and that was on its way. It is kept for
+/// when the flow goes on; what would ask for another call to be understood is not.
+void Engine::take_late(Answered& event) {
+  const auto found =
+      event.call.run == options_.run ? stopped_.find(event.call.number) : stopped_.end();
+  if (found == stopped_.end()) return;
+  const OpenCall call = found->second;
+  stopped_.erase(found);
+  NodeRun& run = nodes_[call.node];
+  const bool leads_on =
+      is_branching(plan_->nodes[call.node].kind) && role_of(call.work.index) == BranchRole::begin;
+  const bool is_plain =
+      !leads_on && run.stage != Stage::partition && plan_->nodes[call.node].ends != Until::function;
+  if (run.state == NodeState::done || !is_plain ||
+      !fits(call_of(call.node, call.work).result, event.output))
+    return;
+  take_result(call, std::move(event.output));
+  if (run.state != NodeState::done) rewind(run);
 }
 
 /// Nothing of the flow goes on; what has been reached is kept.
@@ -221,7 +248,7 @@ void Engine::stop(FlowOutcome outcome) {
   outcome_ = outcome;
   for (const auto& [number, call] : open_)
     actions_.emplace_back(StopCall{.call = {.run = options_.run, .number = number}});
-  open_.clear();
+  stopped_ = std::exchange(open_, {});
   delayed_.clear();
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     rewind(nodes_[i]);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "engine_branching.h"
 #include "flow/engine.h"
 #include "foundation/base64.h"
 
@@ -36,6 +37,97 @@ struct EngineSnapshot {
   using Stage = Engine::Stage;
   using NodeRun = Engine::NodeRun;
 
+  static Json json_of_master(const Engine::MasterRun& master) {
+    Json work = Json::array();
+    for (const auto& [number, item] : master.work) work.push_back({number, json_of(item)});
+    Json results = Json::array();
+    for (const Bytes& result : master.results) results.push_back(json_of(result));
+    Json json{{"asks", master.asks},         {"asked", master.asked},
+              {"gathered", master.gathered}, {"handed_out", master.handed_out},
+              {"work", std::move(work)},     {"results", std::move(results)}};
+    if (master.head) json["head"] = *master.head;
+    return json;
+  }
+
+  static Json json_of_tree(const std::vector<Engine::Branch>& tree) {
+    Json list = Json::array();
+    for (const Engine::Branch& branch : tree)
+      list.push_back({static_cast<int>(branch.state), json_of(branch.problem), branch.parent,
+                      branch.first_child, branch.children, json_of(branch.result)});
+    return list;
+  }
+
+  static void read_master(NodeRun& run, const PlannedNode& planned, const Json& json) {
+    auto master = std::make_unique<Engine::MasterRun>();
+    master->asks = json.at("asks").get<bool>();
+    master->asked = json.at("asked").get<std::uint64_t>();
+    master->gathered = json.at("gathered").get<std::uint64_t>();
+    master->handed_out = json.at("handed_out").get<std::uint64_t>();
+    for (const Json& one : json.at("work")) {
+      const auto number = one.at(0).get<std::uint64_t>();
+      must(number < master->handed_out);
+      Bytes item = bytes_of(one.at(1));
+      must(fits(element_of(planned.pieces), item));
+      master->work[number] = std::move(item);
+    }
+    for (const Json& one : json.at("results")) {
+      master->results.push_back(bytes_of(one));
+      must(fits(planned.main.result, master->results.back()));
+    }
+    if (json.contains("head")) {
+      master->head = json.at("head").get<std::uint64_t>();
+      const BranchRole role = role_of(*master->head);
+      must(role == BranchRole::begin || (role == BranchRole::end && !master->results.empty()));
+    }
+    // It would wait for ever.
+    must(master->head.has_value() || !master->work.empty());
+    must(fits(planned.gives, *run.about));
+    run.master = std::move(master);
+  }
+
+  /// What its branches say of each other is followed later without a look.
+  static void read_tree(NodeRun& run, const PlannedNode& planned, const Json& json) {
+    using State = Engine::Branch::State;
+    auto tree = std::make_unique<std::vector<Engine::Branch>>();
+    for (const Json& one : json) {
+      const int state = one.at(0).get<int>();
+      must(state >= 0 && state <= static_cast<int>(State::done));
+      tree->push_back({.state = static_cast<State>(state),
+                       .problem = bytes_of(one.at(1)),
+                       .parent = one.at(2).get<std::uint64_t>(),
+                       .first_child = one.at(3).get<std::uint64_t>(),
+                       .children = one.at(4).get<std::uint64_t>(),
+                       .result = bytes_of(one.at(5))});
+    }
+    must(!tree->empty());
+    std::uint64_t next = 1;  // the first that is nobody's child yet
+    for (std::uint64_t i = 0; i < tree->size(); ++i) {
+      Engine::Branch& branch = (*tree)[i];
+      const bool has_problem = branch.state == State::divides || branch.state == State::solves;
+      if (has_problem) must(fits(element_of(planned.pieces), branch.problem));
+      const bool was_divided = branch.children != 0;
+      must(!has_problem || !was_divided);
+      must(was_divided || (branch.state != State::waits && branch.state != State::combines));
+      if (!was_divided) continue;
+      must(branch.first_child > i && branch.first_child < tree->size() &&
+           branch.children <= tree->size() - branch.first_child);
+      for (std::uint64_t k = 0; k < branch.children; ++k) {
+        const Engine::Branch& child = (*tree)[branch.first_child + k];
+        must(child.parent == i);
+        ++next;
+        const bool is_done = child.state == State::done;
+        if (!is_done) ++branch.missing;
+        const bool is_wanted = is_done && branch.state != State::done;
+        if (is_wanted) must(fits(planned.main.result, child.result));
+      }
+      if (branch.state == State::waits) must(branch.missing != 0);
+      if (branch.state == State::combines || branch.state == State::done) must(branch.missing == 0);
+    }
+    must(next == tree->size());
+    must(tree->front().state != State::done);
+    run.tree = std::move(tree);
+  }
+
   static Json json_of_node(const NodeRun& run) {
     Json json{{"state", to_string(run.state)}};
     if (run.state == NodeState::done) {
@@ -53,6 +145,8 @@ struct EngineSnapshot {
     json["in_order"] = run.in_order;
     json["gathered"] = {run.gathered.count(), json_of(run.gathered.bytes())};
     for (const auto& [index, result] : run.ahead) json["ahead"].push_back({index, json_of(result)});
+    if (run.master != nullptr) json["master"] = json_of_master(*run.master);
+    if (run.tree != nullptr) json["tree"] = json_of_tree(*run.tree);
     if (!run.last.empty()) json["last"] = json_of(run.last);
     for (const auto& [index, count] : run.failures) json["failures"].push_back({index, count});
     return json;
@@ -68,6 +162,8 @@ struct EngineSnapshot {
     return Json{{"format", format},
                 {"flow", engine.plan_->name},
                 {"fingerprint", fmt::format("{:016x}", engine.plan_->fingerprint)},
+                {"key", engine.options_.key},
+                {"generation", engine.generation_},
                 {"outcome", to_string(engine.outcome_)},
                 {"inputs", std::move(inputs)},
                 {"nodes", std::move(nodes)}}
@@ -103,7 +199,7 @@ struct EngineSnapshot {
     run.step = json.at("step").get<std::uint64_t>();
     run.total = json.at("total").get<std::uint64_t>();
     run.in_order = json.at("in_order").get<std::uint64_t>();
-    must(run.in_order < run.total);
+    must(run.in_order < run.total || is_branching(planned.kind));
     const Json& gathered = json.at("gathered");
     run.gathered = Gathering::of(gathered.at(0).get<std::uint64_t>(), bytes_of(gathered.at(1)));
     for (const Json& one : json.value("ahead", Json::array()))
@@ -111,7 +207,17 @@ struct EngineSnapshot {
     for (const Json& one : json.value("failures", Json::array()))
       run.failures[one.at(0).get<std::uint64_t>()] = one.at(1).get<unsigned>();
     if (json.contains("last")) run.last = bytes_of(json.at("last"));
+    if (is_branching(planned.kind)) return read_branching(run, planned, json);
     check(engine, node);
+    Engine::rewind(run);
+  }
+
+  static void read_branching(NodeRun& run, const PlannedNode& planned, const Json& json) {
+    must(run.stage == Stage::main && run.total == 0 && run.in_order == 0 && run.ahead.empty());
+    if (planned.kind == NodeKind::master)
+      read_master(run, planned, json.at("master"));
+    else
+      read_tree(run, planned, json.at("tree"));
     Engine::rewind(run);
   }
 
@@ -189,6 +295,8 @@ struct EngineSnapshot {
       inputs.push_back(std::make_shared<const Bytes>(bytes_of(input)));
     auto engine = Engine::start(plan, std::move(inputs), options);
     if (!engine) return engine;
+    engine->options_.key = json.at("key").get<std::string>();
+    engine->generation_ = json.at("generation").get<std::uint32_t>();
     for (const Json& node : json.at("nodes")) {
       const auto index = node.at(0).get<std::uint32_t>();
       must(index < plan.nodes.size());

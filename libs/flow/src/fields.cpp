@@ -76,7 +76,7 @@ std::uint32_t Fields::number(std::string_view name, std::uint32_t least, std::ui
   const Item* item = find(name);
   if (item == nullptr) return otherwise;
   const auto number = parse_number<std::uint32_t>(item->text);
-  if (number && *number >= least && *number <= most) return *number;
+  if (number && !item->quoted && *number >= least && *number <= most) return *number;
   faults_.add(item->place, fmt::format("'{}' of {} must be a whole number from {} to {}", name,
                                        what_, least, most));
   return otherwise;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "protocol/names.h"
 
 namespace orchid::flow {
 namespace {
@@ -16,9 +16,11 @@ std::string shown(const FunctionType& type) {
 FunctionTable::FunctionTable(const Document& document, const Surroundings& surroundings,
                              FaultList& faults)
     : document_(document), surroundings_(surroundings), faults_(faults) {
-  for (const auto& [function, signature] : document.functions)
+  for (const auto& [function, signature] : document.functions) {
+    declared_.emplace(function.text, &signature);
     if (const auto type = parse_function_type(signature.text); !type)
       faults_.add(signature.place, type.error().message);
+  }
 }
 
 std::optional<FunctionType> FunctionTable::type_of(const Word& function) {
@@ -35,9 +37,10 @@ std::optional<FunctionType> FunctionTable::type_of(const Word& function) {
 }
 
 FunctionTable::Entry FunctionTable::look_up(const std::string& function) {
-  const auto line = std::ranges::find(document_.functions, function,
-                                      [](const auto& pair) { return pair.first.text; });
-  const Word* declared = line == document_.functions.end() ? nullptr : &line->second;
+  if (const auto reference = parse_function_reference(function); !reference)
+    return {.type = std::nullopt, .trouble = reference.error().message};
+  const auto line = declared_.find(function);
+  const Word* declared = line == declared_.end() ? nullptr : line->second;
   const KnownFunction known =
       surroundings_.function ? surroundings_.function(function) : KnownFunction{};
   if (known.state == KnownFunction::State::missing)

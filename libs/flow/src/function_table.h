@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "fields.h"
 #include "flow/checker.h"
@@ -29,6 +30,7 @@ class FunctionTable {
   const Document& document_;
   const Surroundings& surroundings_;
   FaultList& faults_;
+  std::map<std::string_view, const Word*> declared_;  // the document's
   std::map<std::string, Entry> entries_;
 };
 

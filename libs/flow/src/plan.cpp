@@ -75,7 +75,10 @@ std::string text_of(const Plan& plan, const PortType& type, const Source& source
   constexpr std::size_t longest = 40;
   const auto json = json_of_value(type, *plan.constants[source.index]);
   if (!json) return "?";
-  return json->size() <= longest ? *json : json->substr(0, longest) + "…";
+  if (json->size() <= longest) return *json;
+  std::size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>((*json)[end]) & 0xC0U) == 0x80U) --end;
+  return json->substr(0, end) + "…";
 }
 
 std::string calls_of(const PlannedNode& node) {
@@ -83,13 +86,16 @@ std::string calls_of(const PlannedNode& node) {
   const auto add = [&text](std::string_view role, const PlannedCall& call) {
     if (call.exists()) text += fmt::format("{}{}{}", text.empty() ? "" : ", ", role, call.function);
   };
-  add("partition ", node.partition);
-  add(node.kind == NodeKind::map         ? "each "
-      : node.kind == NodeKind::condition ? "then "
-                                         : "",
+  const bool hands_out = node.kind == NodeKind::master;
+  const bool divides = node.kind == NodeKind::divide;
+  add(hands_out ? "hand_out " : divides ? "divide " : "partition ", node.partition);
+  add(node.kind == NodeKind::map || hands_out ? "each "
+      : divides                               ? "solve "
+      : node.kind == NodeKind::condition      ? "then "
+                                              : "",
       node.main);
   add("else ", node.if_false);
-  add("merge ", node.merge);
+  add(hands_out ? "gather " : divides ? "combine " : "merge ", node.merge);
   if (node.kind == NodeKind::reduce) text += fmt::format(", groups of {}", node.fan);
   if (node.kind == NodeKind::iterate) text += fmt::format(", at most {} times", node.times);
   add("until ", node.until);
@@ -142,6 +148,11 @@ Plan plan_of(const Scope& scope) {
     whole.append(reinterpret_cast<const char*>(constant->data()), constant->size());
   plan.fingerprint = fingerprint_of(whole);
   return plan;
+}
+
+const std::string& exact_name(const Plan& plan, const std::string& function) {
+  const auto found = plan.exact.find(function);
+  return found == plan.exact.end() ? function : found->second;
 }
 
 std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan) {

@@ -124,6 +124,13 @@ Gathering Gathering::of(std::uint64_t count, Bytes bytes) {
   return gathering;
 }
 
+Result<Bytes> value_of_text(const PortType& type, std::string_view text) {
+  if (!type.is_text()) return value_of_json(type, text);
+  Bytes bytes;
+  append(bytes, std::as_bytes(std::span(text)));
+  return Gathering::of(text.size(), std::move(bytes)).take(type);
+}
+
 Result<Bytes> value_of_json(const PortType& type, std::string_view json) {
   if (!type.is_bytes) return module::encode_arguments(taking(type), "[" + std::string(json) + "]");
   const auto text = nlohmann::json::parse(json, nullptr, false);

@@ -7,6 +7,7 @@
 
 #include "data_json.h"
 #include "foundation/json_document.h"
+#include "memory_json.h"
 #include "name_list.h"
 
 namespace orchid {
@@ -61,6 +62,7 @@ Json to_json(const ClientTerms& terms) {
             {"wait", to_string(terms.wait)},
             {"expires_in_ms", terms.expires_in.count()}};
   if (terms.separate_processes) json["separate_processes"] = true;
+  if (terms.crew != 0) json["crew"] = terms.crew;
   return json;
 }
 /// What the two messages that describe a lease have in common.
@@ -98,12 +100,16 @@ Json to_json(const ControlHello& m) {
             {"ack", m.ack}};
   if (m.data_memory) json["data_memory"] = to_json(*m.data_memory);
   if (!m.data.empty()) json["data"] = to_json(m.data);
+  if (m.copies_data) json["copies_data"] = true;
+  if (m.leases_memory) json["leases_memory"] = true;
+  if (!m.memory.empty()) json["memory"] = to_json(m.memory);
   return json;
 }
 Json to_json(const ControlWelcome& m) {
-  return {{"type", "welcome"},   {"protocol", m.protocol}, {"epoch", m.epoch},
-          {"stream", m.stream},  {"ack", m.ack},           {"resumed", m.resumed},
-          {"gateway", m.gateway}};
+  return {{"type", "welcome"},    {"protocol", m.protocol},
+          {"epoch", m.epoch},     {"stream", m.stream},
+          {"ack", m.ack},         {"resumed", m.resumed},
+          {"gateway", m.gateway}, {"names_data", m.names_data}};
 }
 Json to_json(const ControlRefused& m) {
   return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};
@@ -158,6 +164,8 @@ Json to_json(const ControlMessage& message) {
       []<typename Message>(const Message& m) {
         if constexpr (std::is_constructible_v<DataMessage, Message>)
           return to_json(DataMessage(m));
+        else if constexpr (std::is_constructible_v<MemoryLeaseMessage, Message>)
+          return to_json(MemoryLeaseMessage(m));
         else
           return to_json(m);
       },

@@ -8,7 +8,9 @@
 
 #include "data_json.h"
 #include "foundation/json_document.h"
+#include "memory_json.h"
 #include "protocol/control_messages.h"
+#include "protocol/crew.h"
 #include "protocol/limits.h"
 
 namespace orchid {
@@ -109,6 +111,9 @@ ClientTerms parse_client_terms(const JsonObject& f) {
   terms.expires_in = std::chrono::milliseconds(client.number<std::uint32_t>("expires_in_ms"));
   if (client.has("separate_processes"))
     terms.separate_processes = client.flag("separate_processes");
+  if (client.has("crew"))
+    terms.crew = client.number<std::uint32_t>(
+        "crew", {.least = crew::least_members, .most = crew::most_members});
   return terms;
 }
 
@@ -143,6 +148,10 @@ ControlHello parse_hello(const JsonObject& f) {
   if (f.has("data_memory")) m.data_memory = parse_data_memory(f);
   if (f.has("data"))
     m.data = parse_data_held(f.objects("data", {.most = limits::data_per_executor}));
+  if (f.has("copies_data")) m.copies_data = f.flag("copies_data");
+  if (f.has("leases_memory")) m.leases_memory = f.flag("leases_memory");
+  if (f.has("memory"))
+    m.memory = parse_memory_held(f.objects("memory", {.most = limits::data_per_executor}));
   return m;
 }
 
@@ -154,6 +163,7 @@ ControlWelcome parse_welcome(const JsonObject& f) {
   m.ack = f.number<std::uint64_t>("ack");
   m.resumed = f.flag("resumed");
   if (f.has("gateway")) m.gateway = f.text("gateway", 64);
+  if (f.has("names_data")) m.names_data = f.flag("names_data");
   return m;
 }
 
@@ -201,6 +211,8 @@ std::optional<ControlMessage> parse_numbered(const JsonObject& f, std::string_vi
   if (type == "lease_closed")
     return LeaseClosed{f.parsed("lease", parse_lease_id), f.parsed("reason", parse_lease_end)};
   if (auto message = parse_data_message(f, type))
+    return std::visit([](auto& m) -> ControlMessage { return std::move(m); }, *message);
+  if (auto message = parse_memory_lease_message(f, type))
     return std::visit([](auto& m) -> ControlMessage { return std::move(m); }, *message);
   return std::nullopt;
 }

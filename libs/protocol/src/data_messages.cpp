@@ -2,10 +2,12 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "data_json.h"
 #include "name_list.h"
+#include "protocol/limits.h"
 #include "protocol/names.h"
 
 namespace orchid {
@@ -16,6 +18,8 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> data_end_names{"deleted", "expired", "evicted",
                                                          "unfinished", "unknown"};
 constexpr std::size_t data_secret_digits = 64;
+constexpr std::size_t longest_reference = 128;
+constexpr std::size_t transfer_key_digits = 32;
 /// More than any host has, and so little that those of many executors can be added up.
 constexpr std::uint64_t most_data_bytes = 1ULL << 50;
 constexpr std::uint64_t most_data_version = 1ULL << 53;
@@ -33,7 +37,22 @@ void describe_data(Json& json, const DataTerms& terms) {
   json["version"] = terms.version;
   json["secret"] = terms.secret;
   if (terms.holder_uid) json["holder_uid"] = *terms.holder_uid;
+  if (terms.copies != 1) json["copies"] = terms.copies;
   if (terms.expires_in) json["expires_in_ms"] = terms.expires_in->count();
+}
+
+template <typename Message>
+Json of_transfer(std::string_view type, const Message& m) {
+  Json json = with_data_id(type, m.data);
+  json["transfer"] = m.transfer;
+  return json;
+}
+
+template <typename Message>
+Json with_reason(Json json, const Message& m) {
+  json["code"] = to_string(m.code);
+  json["message"] = m.message;
+  return json;
 }
 
 struct DataEncoder {
@@ -41,6 +60,7 @@ struct DataEncoder {
     Json json = with_data_id("make_data", m.data);
     describe_data(json, m.terms);
     json["write_within_ms"] = m.write_within.count();
+    if (m.created_ago) json["created_ms_ago"] = m.created_ago->count();
     return json;
   }
   Json operator()(const SealData& m) const {
@@ -52,9 +72,40 @@ struct DataEncoder {
   Json operator()(const DropData& m) const { return with_data_id("drop_data", m.data); }
   Json operator()(const DataMade& m) const { return with_data_id("data_made", m.data); }
   Json operator()(const DataRefused& m) const {
-    Json json = with_data_id("data_refused", m.data);
-    json["code"] = to_string(m.code);
-    json["message"] = m.message;
+    return with_reason(with_data_id("data_refused", m.data), m);
+  }
+  Json operator()(const WishCopies& m) const {
+    Json json = with_data_id("wish_copies", m.data);
+    json["copies"] = m.copies;
+    return json;
+  }
+  Json operator()(const SpareData& m) const { return with_data_id("spare_data", m.data); }
+  Json operator()(const OfferData& m) const {
+    Json json = of_transfer("offer_data", m);
+    json["key"] = m.key;
+    json["within_ms"] = m.within.count();
+    return json;
+  }
+  Json operator()(const FetchData& m) const {
+    Json json = of_transfer("fetch_data", m);
+    json["key"] = m.key;
+    json["address"] = m.address;
+    json["within_ms"] = m.within.count();
+    return json;
+  }
+  Json operator()(const EndDataTransfer& m) const { return of_transfer("end_data_transfer", m); }
+  Json operator()(const DataOffered& m) const {
+    Json json = of_transfer("data_offered", m);
+    json["address"] = m.address;
+    return json;
+  }
+  Json operator()(const DataNotOffered& m) const {
+    return with_reason(of_transfer("data_not_offered", m), m);
+  }
+  Json operator()(const DataFetched& m) const { return of_transfer("data_fetched", m); }
+  Json operator()(const DataNotFetched& m) const {
+    Json json = with_reason(of_transfer("data_not_fetched", m), m);
+    json["bytes"] = m.have.value;
     return json;
   }
   Json operator()(const DataSealed& m) const {
@@ -66,6 +117,43 @@ struct DataEncoder {
     Json json = with_data_id("data_dropped", m.data);
     json["reason"] = to_string(m.reason);
     return json;
+  }
+  Json operator()(const DataKept& m) const { return with_data_id("data_kept", m.data); }
+  Json operator()(const FindData& m) const {
+    return {{"type", "find_data"},
+            {"question", m.question},
+            {"tenant", to_json(m.tenant)},
+            {"reference", m.reference}};
+  }
+  Json operator()(const PublishData& m) const {
+    Json list = Json::array();
+    for (const PublishData::Object& object : m.objects) {
+      Json json{{"data", to_string(object.data)}};
+      describe_data(json, object.terms);
+      list.push_back(std::move(json));
+    }
+    return {{"type", "publish_data"}, {"question", m.question}, {"objects", std::move(list)}};
+  }
+  Json operator()(const DataFound& m) const {
+    return {{"type", "data_found"}, {"question", m.question}, {"data", to_string(m.data)}};
+  }
+  Json operator()(const DataAccepted& m) const {
+    Json list = Json::array();
+    for (const DataAccepted::Object& object : m.objects) {
+      Json json{
+          {"data", to_string(object.data)}, {"version", object.version}, {"order", object.order}};
+      if (object.expires_in) json["expires_in_ms"] = object.expires_in->count();
+      list.push_back(std::move(json));
+    }
+    Json json{{"type", "data_accepted"}, {"question", m.question}, {"objects", std::move(list)}};
+    if (m.holder_uid) json["holder_uid"] = *m.holder_uid;
+    return json;
+  }
+  Json operator()(const DataDeclined& m) const {
+    return {{"type", "data_declined"},
+            {"question", m.question},
+            {"code", to_string(m.code)},
+            {"message", m.message}};
   }
 };
 
@@ -81,7 +169,15 @@ ByteCount parse_data_bytes(const JsonObject& f, const char* key) {
   return ByteCount{f.number<std::uint64_t>(key, {.most = most_data_bytes})};
 }
 
-DataTerms parse_data_terms(const JsonObject& f) {
+std::uint32_t parse_copies(const JsonObject& f) {
+  const auto copies = f.number<std::uint32_t>("copies");
+  if (copies < 1 || copies > limits::data_copies)
+    f.fault("copies", "must be from 1 to " + std::to_string(limits::data_copies));
+  return copies;
+}
+
+/// `numbered`: one with a name has a version.
+DataTerms parse_data_terms(const JsonObject& f, bool numbered = true) {
   DataTerms terms;
   terms.tenant = parse_tenant(f);
   terms.bytes = parse_data_bytes(f, "bytes");
@@ -89,13 +185,57 @@ DataTerms parse_data_terms(const JsonObject& f) {
   if (!terms.name.empty() && !check_function_name(terms.name))
     f.fault("name", "must be a letter, then letters, digits, '-' and '_', at most 64 in all");
   terms.version = f.number<std::uint64_t>("version", {.most = most_data_version});
-  if (terms.version == 0 && !terms.name.empty()) f.fault("version", "must be 1 at least");
+  if (numbered && terms.version == 0 && !terms.name.empty())
+    f.fault("version", "must be 1 at least");
   terms.secret = f.text("secret", data_secret_digits);
   if (terms.secret.size() != data_secret_digits)
     f.fault("secret", "must have 64 hexadecimal digits");
   if (f.has("holder_uid")) terms.holder_uid = f.number<std::uint32_t>("holder_uid");
   if (f.has("expires_in_ms")) terms.expires_in = parse_data_time(f, "expires_in_ms");
+  if (f.has("copies")) terms.copies = parse_copies(f);
   return terms;
+}
+
+std::string parse_transfer_key(const JsonObject& f) {
+  std::string key = f.text("key", transfer_key_digits);
+  if (key.size() != transfer_key_digits ||
+      key.find_first_not_of("0123456789abcdef") != std::string::npos)
+    f.fault("key", "must have 32 hexadecimal digits");
+  return key;
+}
+
+/// What both ends of a transfer say of it.
+template <typename Message>
+Message parse_transfer(const JsonObject& f) {
+  Message m;
+  m.data = f.parsed("data", parse_data_id, "must be the id of data");
+  m.transfer = f.number<std::uint64_t>("transfer");
+  if constexpr (requires { m.key; }) m.key = parse_transfer_key(f);
+  if constexpr (requires { m.address; }) m.address = f.text("address", 512);
+  if constexpr (requires { m.within; }) m.within = parse_data_time(f, "within_ms");
+  if constexpr (requires { m.have; }) m.have = parse_data_bytes(f, "bytes");
+  if constexpr (requires { m.code; }) {
+    m.code = f.parsed("code", parse_error_code);
+    m.message = f.text("message");
+  }
+  return m;
+}
+
+std::optional<DataMessage> parse_copy_message(const JsonObject& f, std::string_view type) {
+  if (type == "wish_copies")
+    return WishCopies{f.parsed("data", parse_data_id, "must be the id of data"), parse_copies(f)};
+  if (type == "spare_data")
+    return SpareData{f.parsed("data", parse_data_id, "must be the id of data")};
+  if (type == "data_kept")
+    return DataKept{f.parsed("data", parse_data_id, "must be the id of data")};
+  if (type == "offer_data") return parse_transfer<OfferData>(f);
+  if (type == "fetch_data") return parse_transfer<FetchData>(f);
+  if (type == "end_data_transfer") return parse_transfer<EndDataTransfer>(f);
+  if (type == "data_offered") return parse_transfer<DataOffered>(f);
+  if (type == "data_not_offered") return parse_transfer<DataNotOffered>(f);
+  if (type == "data_fetched") return parse_transfer<DataFetched>(f);
+  if (type == "data_not_fetched") return parse_transfer<DataNotFetched>(f);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -115,10 +255,58 @@ LeaseTenant parse_tenant(const JsonObject& f) {
 
 Json to_json(const DataMessage& message) { return std::visit(DataEncoder{}, message); }
 
+namespace {
+
+constexpr JsonLength objects_of_a_call{.least = 1, .most = limits::data_per_executor};
+
+PublishData parse_publish_data(const JsonObject& f) {
+  PublishData offer{.question = f.number<std::uint64_t>("question")};
+  for (const JsonObject& object : f.objects("objects", objects_of_a_call))
+    offer.objects.push_back({object.parsed("data", parse_data_id, "must be the id of data"),
+                             parse_data_terms(object, /*numbered=*/false)});
+  for (const PublishData::Object& object : offer.objects)
+    if (object.terms.tenant != offer.objects.front().terms.tenant)
+      f.fault("objects", "must be of one tenant");
+  return offer;
+}
+
+DataAccepted parse_data_accepted(const JsonObject& f) {
+  DataAccepted accepted{.question = f.number<std::uint64_t>("question")};
+  for (const JsonObject& object : f.objects("objects", objects_of_a_call)) {
+    accepted.objects.push_back(
+        {.data = object.parsed("data", parse_data_id, "must be the id of data"),
+         .version = object.number<std::uint64_t>("version", {.most = most_data_version}),
+         .order = object.number<std::uint64_t>("order", {.most = most_data_order})});
+    if (object.has("expires_in_ms"))
+      accepted.objects.back().expires_in = parse_data_time(object, "expires_in_ms");
+  }
+  if (f.has("holder_uid")) accepted.holder_uid = f.number<std::uint32_t>("holder_uid");
+  return accepted;
+}
+
+/// What calls ask for, and its answers.
+std::optional<DataMessage> parse_data_of_call(const JsonObject& f, std::string_view type) {
+  const auto question = [&] { return f.number<std::uint64_t>("question"); };
+  if (type == "find_data")
+    return FindData{question(), parse_tenant(f), f.text("reference", longest_reference)};
+  if (type == "publish_data") return parse_publish_data(f);
+  if (type == "data_found")
+    return DataFound{question(), f.parsed("data", parse_data_id, "must be the id of data")};
+  if (type == "data_accepted") return parse_data_accepted(f);
+  if (type == "data_declined")
+    return DataDeclined{question(), f.parsed("code", parse_error_code), f.text("message")};
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_view type) {
   const auto data = [&] { return f.parsed("data", parse_data_id, "must be the id of data"); };
-  if (type == "make_data")
-    return MakeData{data(), parse_data_terms(f), parse_data_time(f, "write_within_ms")};
+  if (type == "make_data") {
+    MakeData make{data(), parse_data_terms(f), parse_data_time(f, "write_within_ms")};
+    if (f.has("created_ms_ago")) make.created_ago = parse_data_time(f, "created_ms_ago");
+    return make;
+  }
   if (type == "seal_data") {
     SealData seal{.data = data()};
     if (f.has("expires_in_ms")) seal.expires_in = parse_data_time(f, "expires_in_ms");
@@ -131,7 +319,8 @@ std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_v
     return DataRefused{data(), f.parsed("code", parse_error_code), f.text("message")};
   if (type == "data_sealed") return DataSealed{data(), parse_data_bytes(f, "bytes")};
   if (type == "data_dropped") return DataDropped{data(), f.parsed("reason", parse_data_end)};
-  return std::nullopt;
+  if (auto copy = parse_copy_message(f, type)) return copy;
+  return parse_data_of_call(f, type);
 }
 
 Json to_json(const DataMemory& memory) {

@@ -8,6 +8,7 @@
 
 #include "foundation/json_document.h"
 #include "name_list.h"
+#include "protocol/crew.h"
 #include "protocol/limits.h"
 
 namespace orchid {
@@ -40,6 +41,10 @@ Json to_json(const LaneClaimed& m) {
     json["port"] = m.port;
     json["key"] = m.key;
     if (m.trusted_fabric) json["trusted_fabric"] = true;
+  }
+  if (m.members != 0) {
+    json["member"] = m.member;
+    json["members"] = m.members;
   }
   return json;
 }
@@ -167,6 +172,11 @@ LaneClaimed parse_claimed(const JsonObject& f) {
     m.port = f.number<std::uint16_t>("port");
     m.key = f.text("key", 32);
     if (f.has("trusted_fabric")) m.trusted_fabric = f.flag("trusted_fabric");
+  }
+  if (f.has("members")) {
+    m.members = f.number<std::uint32_t>("members",
+                                        {.least = crew::least_members, .most = crew::most_members});
+    m.member = f.number<std::uint32_t>("member", {.least = 1, .most = m.members});
   }
   return m;
 }

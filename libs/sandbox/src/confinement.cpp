@@ -54,11 +54,12 @@ constexpr ByteCount most_address_space = 64_GiB;
 /// The kernel counts them for the whole user, whose other processes need some.
 constexpr rlim_t most_pending_signals = 64;
 
-/// A dispatch has some for each of its workers; others have a few for themselves.
+/// A dispatch and a depot have some for each of their workers; others have a few for themselves.
 rlim_t most_descriptors(SandboxRole role) {
   constexpr rlim_t enough_for_one = 1024;
   rlimit now{};
-  if (role != SandboxRole::dispatch || ::getrlimit(RLIMIT_NOFILE, &now) != 0) return enough_for_one;
+  const bool serves_workers = role == SandboxRole::dispatch || role == SandboxRole::depot;
+  if (!serves_workers || ::getrlimit(RLIMIT_NOFILE, &now) != 0) return enough_for_one;
   return now.rlim_max;
 }
 

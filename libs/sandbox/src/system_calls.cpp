@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "descriptor_numbers.h"
 #include "sandbox/allowed_calls.h"
 
 namespace orchid {
@@ -201,7 +202,8 @@ class Table {
   std::vector<AllowedCall> calls_;
 };
 
-void add_memory_rules(Table& table, SandboxRole role, FilterStage stage) {
+void add_memory_rules(Table& table, const ConfinementOptions& options, FilterStage stage) {
+  const SandboxRole role = options.role;
   // Never writable and executable at once. Shared mappings escape RLIMIT_DATA, so user code makes
   // none, nor one that grows down, which counts as stack.
   constexpr std::uint64_t both = PROT_EXEC | PROT_WRITE;
@@ -222,6 +224,14 @@ void add_memory_rules(Table& table, SandboxRole role, FilterStage stage) {
           {masked(2, both, protection), masked(3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE)},
           "private, not growing down, not writable and executable at once");
   }
+  // A room of data, which its tenant's depot sends: its bytes are charged to the tenant. Not the
+  // descriptors that a worker is born with, among them perhaps an RDMA device's.
+  if (!any_mapping && (role == SandboxRole::worker || role == SandboxRole::remote_worker))
+    for (const ArgumentCondition& sent : descriptors_from(options.protected_descriptors, 4))
+      table.allow_if(SCMP_SYS(mmap),
+                     {masked(2, PROT_EXEC, 0),
+                      masked(3, MAP_TYPE | MAP_ANONYMOUS | MAP_GROWSDOWN, MAP_SHARED), sent},
+                     "shared, of a file that it was sent, not executable");
 }
 
 void add_descriptor_rules(Table& table, const ConfinementOptions& options, FilterStage stage) {
@@ -234,18 +244,18 @@ void add_descriptor_rules(Table& table, const ConfinementOptions& options, Filte
   // On what it has: a driver's descriptors are asked in many ways, and all of them were opened in
   // the first stage, as far as Landlock let it.
   if (options.role == SandboxRole::device) table.allow(SCMP_SYS(ioctl));
-  if (stage == FilterStage::birth || options.role == SandboxRole::compiler ||
-      options.role == SandboxRole::device) {
-    table.allow(SCMP_SYS(close));
-    table.allow(SCMP_SYS(fcntl));
-    return;
-  }
+  const bool any_descriptor = stage == FilterStage::birth ||
+                              options.role == SandboxRole::compiler ||
+                              options.role == SandboxRole::device;
+  const bool is_depot = options.role == SandboxRole::depot;  // closes what it has passed on
+  if (any_descriptor || is_depot) table.allow(SCMP_SYS(close));
+  if (any_descriptor) return table.allow(SCMP_SYS(fcntl));
+  // F_SETOWN would let it send signals to others.
+  if (is_depot)
+    return table.allow_if(SCMP_SYS(fcntl), {equals(1, F_GETFD)}, "whether there is a descriptor");
   // User code may not take away what the worker runs on.
-  table.allow_if(SCMP_SYS(close),
-                 {{.argument = 0,
-                   .test = ArgumentCondition::Test::at_least,
-                   .value = static_cast<std::uint64_t>(options.protected_descriptors)}},
-                 "descriptors that are not the worker's own");
+  for (const ArgumentCondition& other : descriptors_from(options.protected_descriptors, 0))
+    table.allow_if(SCMP_SYS(close), {other}, "descriptors that are not the worker's own");
   for (const std::uint64_t command : {F_GETFD, F_GETFL, F_SETFD, F_GET_SEALS})
     table.allow_if(SCMP_SYS(fcntl), {equals(1, command)}, "reading flags and seals, and F_SETFD");
 }
@@ -322,15 +332,13 @@ std::vector<AllowedCall> table_of(const ConfinementOptions& options, FilterStage
       for (const int call : to_load_driver) table.allow(call);
   }
   add_network_rules(table, options.role, stage);
-  add_memory_rules(table, options.role, stage);
+  add_memory_rules(table, options, stage);
   add_descriptor_rules(table, options, stage);
   add_process_rules(table, options.role, stage);
   return table.take();
 }
 
 scmp_arg_cmp comparison_of(const ArgumentCondition& condition) {
-  if (condition.test == ArgumentCondition::Test::at_least)
-    return {condition.argument, SCMP_CMP_GE, condition.value, 0};
   if (condition.mask == ~std::uint64_t{0})
     return {condition.argument, SCMP_CMP_EQ, condition.value, 0};
   return {condition.argument, SCMP_CMP_MASKED_EQ, condition.mask, condition.value};
@@ -365,9 +373,7 @@ std::string name_of(int call) {
 
 }  // namespace
 
-bool ArgumentCondition::holds(std::uint64_t seen) const {
-  return test == Test::at_least ? seen >= value : (seen & mask) == value;
-}
+bool ArgumentCondition::holds(std::uint64_t seen) const { return (seen & mask) == value; }
 
 std::vector<AllowedCall> calls_of_user_code(const ConfinementOptions& options) {
   std::vector<AllowedCall> table = table_of(options, FilterStage::user_code);

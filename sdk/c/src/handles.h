@@ -28,6 +28,9 @@ struct orchid_buffer {
 struct orchid_stream {
   orchid::Stream stream;
 };
+struct orchid_memory {
+  orchid::RemoteMemory memory;
+};
 
 namespace orchid::c {
 

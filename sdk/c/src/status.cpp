@@ -35,9 +35,12 @@ constexpr std::array kinds{
     std::pair{ErrorKind::lease_ended, ORCHID_STATUS_LEASE_ENDED},
     std::pair{ErrorKind::unreachable, ORCHID_STATUS_UNREACHABLE},
     std::pair{ErrorKind::timed_out, ORCHID_STATUS_TIMED_OUT},
+    std::pair{ErrorKind::outcome_unknown, ORCHID_STATUS_OUTCOME_UNKNOWN},
     std::pair{ErrorKind::disk_full, ORCHID_STATUS_DISK_FULL},
     std::pair{ErrorKind::unsupported, ORCHID_STATUS_UNSUPPORTED},
     std::pair{ErrorKind::system, ORCHID_STATUS_SYSTEM},
+    std::pair{ErrorKind::data_lost, ORCHID_STATUS_DATA_LOST},
+    std::pair{ErrorKind::data_elsewhere, ORCHID_STATUS_DATA_ELSEWHERE},
     std::pair{ErrorKind::internal, ORCHID_STATUS_INTERNAL}};
 
 orchid_status remember(Error error) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "api/discovery.h"
 #include "api/documents.h"
@@ -57,18 +58,33 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
     request.headers.push_back("traceparent: " + options.trace_parent);
   if (!options.host_kind.empty())
     request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
+  if (options.at_most_once) request.headers.emplace_back("Orchid-At-Most-Once: true");
   std::string data;
   for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
   if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
+  if (!options.output_data.empty())
+    request.headers.push_back("Orchid-Output: data=" + options.output_data);
   return request;
 }
 
 void watch_to_end(const Invocation& invocation, milliseconds longest,
                   const std::function<bool(const InvocationStatus&)>& watch) {
+  using Clock = std::chrono::steady_clock;
   constexpr milliseconds look_again{250};
-  const auto end = std::chrono::steady_clock::now() + longest;
-  while (std::chrono::steady_clock::now() < end) {
-    const InvocationStatus status = invocation.wait(look_again);
+  const auto end = Clock::now() + longest;
+  InvocationStatus status;
+  status.id = invocation.id();
+  for (auto answered = Clock::now(); Clock::now() < end;) {
+    try {
+      status = invocation.wait(look_again);
+      answered = Clock::now();
+    } catch (const Error& error) {
+      // The invocation outlives a restart of the gateway.
+      if (error.kind() != ErrorKind::unreachable || error.http_status() != 0 ||
+          Clock::now() - answered > sdk::Session::restart_patience)
+        throw;
+      std::this_thread::sleep_for(sdk::Session::restart_pause);
+    }
     if (status.finished()) return;
     if (!watch(status)) return invocation.cancel();
   }

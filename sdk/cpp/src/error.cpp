@@ -80,12 +80,18 @@ std::string_view to_string(ErrorKind kind) {
       return "unreachable";
     case ErrorKind::timed_out:
       return "timed_out";
+    case ErrorKind::outcome_unknown:
+      return "outcome_unknown";
     case ErrorKind::disk_full:
       return "disk_full";
     case ErrorKind::unsupported:
       return "unsupported";
     case ErrorKind::system:
       return "system";
+    case ErrorKind::data_lost:
+      return "data_lost";
+    case ErrorKind::data_elsewhere:
+      return "data_elsewhere";
     case ErrorKind::internal:
       return "internal";
   }

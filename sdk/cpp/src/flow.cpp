@@ -1,6 +1,11 @@
 #include "orchid/flow.h"
 
+#include <cstddef>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "orchid/error.h"
 
@@ -8,15 +13,35 @@ namespace orchid {
 
 namespace sdk {
 
-/// In the order in which parts were added.
-struct FlowDocument {
+/// Parts with names, in the order in which they were added. A name that is used again replaces what
+/// had it.
+class NamedParts {
+ public:
   using Json = nlohmann::ordered_json;
+  void set(std::string_view name, Json part) {
+    auto& parts = json_.get_ref<Json::object_t&>();
+    const auto [known, is_new] = places_.emplace(name, parts.size());
+    if (is_new)
+      parts.emplace_back(std::string(name), std::move(part));
+    else
+      std::next(parts.begin(), static_cast<std::ptrdiff_t>(known->second))->second =
+          std::move(part);
+  }
+  [[nodiscard]] const Json& json() const { return json_; }
+
+ private:
+  Json json_ = Json::object();
+  std::map<std::string, std::size_t> places_;  // since the object looks for a name from its begin
+};
+
+struct FlowDocument {
+  using Json = NamedParts::Json;
   std::string name;
-  Json functions = Json::object();
-  Json inputs = Json::object();
-  Json nodes = Json::object();
+  NamedParts functions;
+  NamedParts inputs;
+  NamedParts nodes;
   Json edges = Json::array();
-  Json outputs = Json::object();
+  NamedParts outputs;
 };
 
 }  // namespace sdk
@@ -63,11 +88,11 @@ Flow& Flow::operator=(Flow&&) noexcept = default;
 Flow::~Flow() = default;
 
 void Flow::declare(std::string_view function, std::string_view signature) {
-  document_->functions[std::string(function)] = signature;
+  document_->functions.set(function, signature);
 }
 
 FlowPlace Flow::input(std::string_view name, std::string_view type) {
-  document_->inputs[std::string(name)] = type;
+  document_->inputs.set(name, type);
   return FlowPlace(std::string(name));
 }
 
@@ -75,7 +100,7 @@ FlowPlace Flow::call(std::string_view name, std::string_view function,
                      const FlowNodeOptions& options) {
   FlowJson node = node_of("call", options);
   node["function"] = function;
-  document_->nodes[std::string(name)] = node;
+  document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }
 
@@ -88,7 +113,7 @@ FlowPlace Flow::map(std::string_view name, const FlowMap& map) {
   if (!map.merge.empty()) node["merge"] = map.merge;
   if (map.until_found) node["until"] = "found";
   add_until(node, map.until);
-  document_->nodes[std::string(name)] = node;
+  document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }
 
@@ -96,7 +121,7 @@ FlowPlace Flow::reduce(std::string_view name, const FlowReduce& reduce) {
   FlowJson node = node_of("reduce", reduce.node);
   node["function"] = reduce.function;
   node["fan"] = reduce.fan;
-  document_->nodes[std::string(name)] = node;
+  document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }
 
@@ -105,7 +130,7 @@ FlowPlace Flow::iterate(std::string_view name, const FlowIterate& iterate) {
   node["function"] = iterate.function;
   node["times"] = iterate.times;
   add_until(node, iterate.until);
-  document_->nodes[std::string(name)] = node;
+  document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }
 
@@ -113,12 +138,12 @@ FlowPlace Flow::choose(std::string_view name, const FlowChoice& choice) {
   FlowJson node = node_of("if", choice.node);
   node["then"] = choice.if_true;
   node["else"] = choice.if_false;
-  document_->nodes[std::string(name)] = node;
+  document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }
 
 FlowPlace Flow::flow(std::string_view name, std::string_view file) {
-  document_->nodes[std::string(name)] = {{"kind", "flow"}, {"file", file}};
+  document_->nodes.set(name, {{"kind", "flow"}, {"file", file}});
   return FlowPlace(std::string(name));
 }
 
@@ -139,16 +164,16 @@ void Flow::set(const FlowPlace& to, std::string_view json) {
 }
 
 void Flow::output(std::string_view name, const FlowPlace& from) {
-  document_->outputs[std::string(name)] = from.name();
+  document_->outputs.set(name, from.name());
 }
 
 std::string Flow::json() const {
   FlowJson json{{"flow", document_->name}};
-  if (!document_->functions.empty()) json["functions"] = document_->functions;
-  json["inputs"] = document_->inputs;
-  json["nodes"] = document_->nodes;
+  if (!document_->functions.json().empty()) json["functions"] = document_->functions.json();
+  json["inputs"] = document_->inputs.json();
+  json["nodes"] = document_->nodes.json();
   json["edges"] = document_->edges;
-  json["outputs"] = document_->outputs;
+  json["outputs"] = document_->outputs.json();
   return json.dump(2, ' ', false, FlowJson::error_handler_t::replace) + "\n";
 }
 

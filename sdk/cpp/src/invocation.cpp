@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds longest_poll{30'000};
-constexpr milliseconds restart_patience{10'000};
-constexpr milliseconds restart_pause{100};
+constexpr milliseconds restart_patience = sdk::Session::restart_patience;
+constexpr milliseconds restart_pause = sdk::Session::restart_pause;
 
 std::string invocation_path(const std::string& id) {
   return "/v1/invocations/" + percent_encode(id);

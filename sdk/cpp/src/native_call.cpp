@@ -25,6 +25,9 @@ struct orchid_call {
 
 namespace {
 
+constexpr const char* no_data_here =
+    "a call within the program opens and makes no data objects: call the function through a lease";
+
 std::int32_t refuse(orchid_call* call, std::string why) {
   call->message = std::move(why);
   return ORCHID_ERROR;
@@ -69,6 +72,14 @@ void orchid_log(orchid_call*, const char* text, std::size_t size) {
 int orchid_should_stop(orchid_call*) { return 0; }
 void orchid_progress(orchid_call*, double) {}
 std::int64_t orchid_time_left_ns(orchid_call*) { return std::numeric_limits<std::int64_t>::max(); }
+std::int32_t orchid_forward(orchid_call* call, std::uint32_t, const char*, const void*,
+                            std::size_t) {
+  return refuse(call,
+                "orchid_forward: a call within the program is in no crew, and cannot go on at "
+                "another member");
+}
+std::uint32_t orchid_member(orchid_call*) { return 0; }
+std::uint32_t orchid_member_count(orchid_call*) { return 0; }
 std::uint64_t orchid_invocation_id(orchid_call*) { return 0; }
 std::int32_t orchid_core(orchid_call*) { return -1; }
 std::int32_t orchid_core_count(orchid_call*) { return 1; }
@@ -81,6 +92,22 @@ std::int32_t orchid_data(orchid_call* call, std::uint32_t index, const void** by
   *size = 0;
   return refuse(call, "data object " + std::to_string(index) +
                           " was asked for, and a call within the program has none");
+}
+
+/// Nor is there anybody who keeps data.
+std::int32_t orchid_data_open(orchid_call* call, const char*, const void** bytes,
+                              std::uint64_t* size) {
+  *bytes = nullptr;
+  *size = 0;
+  return refuse(call, no_data_here);
+}
+std::int32_t orchid_data_create(orchid_call* call, std::uint64_t, void** room) {
+  *room = nullptr;
+  return refuse(call, no_data_here);
+}
+std::int32_t orchid_data_seal(orchid_call* call, void*, std::uint64_t, const char*, char* id) {
+  if (id != nullptr) *id = 0;
+  return refuse(call, no_data_here);
 }
 
 std::int32_t orchid_device_kind(orchid_call*) { return ORCHID_DEVICE_CORES; }

@@ -175,10 +175,19 @@ void Stage::check_leftovers() {
     CHECK_MESSAGE(bench::process_tree(worker).size() <= 1, "a worker has a child");
   CHECK_MESSAGE(holds_soon([this] { return workers().size() <= most_workers; }),
                 workers().size() << " workers are left");
-  static const std::set<std::string> known{"orchid",          "orchid-gateway",  "orchid-executor",
-                                           "orchid-executo",  "orchid-zygote",   "orchid-worker",
-                                           "orchid-compiler", "orchid-compile",  "orchid-dispatch",
-                                           "orchid-inspect",  "orchid-inspecto", ""};
+  static const std::set<std::string> known{"orchid",
+                                           "orchid-gateway",
+                                           "orchid-executor",
+                                           "orchid-executo",
+                                           "orchid-zygote",
+                                           "orchid-worker",
+                                           "orchid-compiler",
+                                           "orchid-compile",
+                                           "orchid-dispatch",
+                                           "orchid-inspect",
+                                           "orchid-inspecto",
+                                           "orchid-depot",
+                                           ""};
   for (const pid_t process : orchid_.processes()) {
     const std::string name = name_of_process(process);
     CHECK_MESSAGE(known.contains(name), "a process called " << name);

@@ -279,23 +279,23 @@ def send_much(one):
             one.sendall(b"x" * MIB)
 
 
-def others_find_nothing(site):
-    made = put(site, "mine", b"secret")
+def ask_as_stranger(site, method, path, body=None):
     token = (site.folder / "g" / "tokens" / str(pwd.getpwnam(STRANGER).pw_uid)).read_text().strip()
     address = site.ready["urls"][0].removeprefix("http://")
+    with contextlib.closing(http.client.HTTPConnection(address, timeout=TIMEOUT_S)) as connection:
+        connection.request(method, path, body, {"Authorization": f"Bearer {token}"})
+        return Answer(connection.getresponse())
 
-    def ask_as_stranger(method, path, body=None):
-        with contextlib.closing(http.client.HTTPConnection(address, timeout=TIMEOUT_S)) as connection:
-            connection.request(method, path, body, {"Authorization": f"Bearer {token}"})
-            return Answer(connection.getresponse())
 
+def others_find_nothing(site):
+    made = put(site, "mine", b"secret")
     for method in ("GET", "DELETE"):
-        theirs = refused(ask_as_stranger(method, f"/v1/data/{made['id']}"), 404, "not_found").document()
+        theirs = refused(ask_as_stranger(site, method, f"/v1/data/{made['id']}"), 404, "not_found").document()
         nobodys_id = "d-" + "7" * 32
-        nobodys = refused(ask_as_stranger(method, f"/v1/data/{nobodys_id}"), 404, "not_found").document()
+        nobodys = refused(ask_as_stranger(site, method, f"/v1/data/{nobodys_id}"), 404, "not_found").document()
         expect(theirs["detail"].replace(made["id"], nobodys_id) == nobodys["detail"], f"the same words: {theirs} {nobodys}")
-    refused(ask_as_stranger("GET", "/v1/data/mine"), 404, "not_found")
-    expect(ask_as_stranger("GET", "/v1/data").document() == {"data": []}, "nothing is listed")
+    refused(ask_as_stranger(site, "GET", "/v1/data/mine"), 404, "not_found")
+    expect(ask_as_stranger(site, "GET", "/v1/data").document() == {"data": []}, "nothing is listed")
     expect(ask(site, "GET", "/v1/data/mine").body == b"secret", "it is there all the same")
     ask(site, "DELETE", "/v1/data/mine")
 
@@ -562,4 +562,5 @@ def main():
                 run(case, site)
 
 
-main()
+if __name__ == "__main__":
+    main()

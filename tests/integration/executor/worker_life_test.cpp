@@ -107,7 +107,7 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   }
   const std::filesystem::directory_iterator descriptors(process / "fd");
   const auto count = std::distance(begin(descriptors), end(descriptors));
-  if (local) CHECK(count == 10);
+  if (local) CHECK(count == 11);
   CHECK(count < 40);
 }
 

@@ -50,6 +50,13 @@ def examples(site):
         expect("the string", json.loads(done.stdout), "test")
         expect_in("progress", "search: done in", done.stderr)
     expect_in("check", "good; 1 node", site.orchid("flow", "check", search).stdout)
+    plan = json.loads(site.orchid("flow", "plan", search, "--json").stdout)
+    expect("what the search would do", [plan["way"], plan["waves"], plan["nodes"][0]["why"], plan["nodes"][0]["critical"]],
+           ["lease", 1, "as many pieces as md5pieces.pieces gives", True])
+    if not plan["nodes"][0]["seconds"] or plan["hosts"][0]["cores"] < 1:
+        sys.exit(f"calls went through the gateway, and their times are not known: {plan}")
+    expect_in("the same for people", "hosts: ", site.orchid("flow", "plan", search).stdout)
+    expect_in("why", "--by-gateway asks for that", site.orchid("flow", "plan", search, "--by-gateway").stdout)
     sweep = SOURCES / "functions/sweep/sweep.yaml"
     site.orchid("flow", "run", sweep, "--input", "points=200", "--input", "seen=60", "--output", "results")
     drag, cost = json.loads((site.folder / "results/best.json").read_text())
@@ -154,6 +161,11 @@ def interrupted(site, way):
     expect("status after Ctrl-C", (process.returncode, out), (1, ""))
     expect_in("what is said", "the flow was cancelled", said.read_text())
     expect("the state that is kept", json.loads(state.read_text())["outcome"], "cancelled")
+    # Nothing of it goes on: neither in the gateway nor on the cores of the lease.
+    wait_for(lambda: [one for one in site.document("status")["invocations"] if one["state"] != "done"], lambda open_: not open_,
+             "no invocation goes on", site.said)
+    wait_for(lambda: site.document("leases")["leases"], lambda leases: not leases,
+             "no lease is left", site.said)
 
 
 def templates(site):

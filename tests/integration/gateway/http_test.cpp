@@ -20,7 +20,7 @@ GatewayProcess& gateway() {
 }
 
 TEST_CASE("only health, version and the API description are for strangers") {
-  for (const char* path : {"/healthz", "/version", "/openapi.yaml"}) {
+  for (const char* path : {"/healthz", "/version", "/openapi.yaml", "/v1/flow.schema.json"}) {
     CAPTURE(path);
     HttpConnection connection = gateway().connect();
     connection.send(request_text({.path = path}));
@@ -349,6 +349,12 @@ TEST_CASE("the served API description is the one of the source tree") {
   const auto file = read_file(ORCHID_OPENAPI, 1_MiB);
   REQUIRE(file.has_value());
   CHECK(gateway().ask({.path = "/openapi.yaml"}).body == as_text(*file));
+}
+
+TEST_CASE("the served schema of flows is the one of the source tree") {
+  const auto file = read_file(ORCHID_FLOW_SCHEMA, 1_MiB);
+  REQUIRE(file.has_value());
+  CHECK(gateway().ask({.path = "/v1/flow.schema.json"}).body == as_text(*file));
 }
 
 /// The methods of each path, as docs/openapi.yaml has them: "GET, HEAD, PUT", sorted.

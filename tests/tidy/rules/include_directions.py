@@ -9,6 +9,7 @@ SUMMARY = "a part includes only what it may depend on"
 MAY_INCLUDE = {
     "libs/foundation": [],
     "libs/processes": ["libs/foundation"],
+    "libs/database": ["libs/foundation"],
     "libs/protocol": ["libs/foundation"],
     "libs/module": ["libs/foundation", "libs/protocol"],
     "libs/flow": ["libs/foundation", "libs/protocol", "libs/module"],
@@ -17,7 +18,7 @@ MAY_INCLUDE = {
     "libs/sandbox": ["libs/foundation"],
     "libs/function_abi": [],
     "scheduler-plugin/placement": ["libs/foundation"],
-    "gateway": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "scheduler-plugin/placement"],
+    "gateway": ["libs/foundation", "libs/processes", "libs/database", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "scheduler-plugin/placement"],
     "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/sandbox"],
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
@@ -29,8 +30,10 @@ MAY_INCLUDE = {
     "executor/topology": ["libs/foundation"],
     "scheduler-plugin/spank": ["scheduler-plugin/share"],
     "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "libs/function_abi"],
-    "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "libs/flow", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/placement",
+    "sdk/flow": ["libs/foundation", "libs/protocol", "libs/module", "libs/flow", "libs/function_abi", "sdk"],
+    "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "libs/flow", "sdk", "sdk/flow", "scheduler-plugin/pilot", "scheduler-plugin/placement",
             "scheduler-plugin/share", "executor/topology"],
+    "flows": ["libs/foundation", "libs/database", "libs/protocol", "libs/module", "libs/flow", "libs/sandbox", "sdk"],
     "functions": ["libs/function_abi"],
     # A program that calls a function stands beside it, and is a user of the SDK like any other. What becomes bitcode is not in there.
     "functions/blackscholes/offload": ["libs/function_abi", "sdk"],
@@ -38,7 +41,7 @@ MAY_INCLUDE = {
 }
 # Where the project's own header folders stand: the first folder of an #include, and the part it belongs to.
 HEADER_ROOTS = {
-    "foundation": "libs/foundation", "function_abi": "libs/function_abi", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "flow": "libs/flow", "transport": "libs/transport", "lane_client": "libs/lane_client",
+    "foundation": "libs/foundation", "function_abi": "libs/function_abi", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "flow": "libs/flow", "flow_run": "sdk/flow", "transport": "libs/transport", "lane_client": "libs/lane_client",
     "sandbox": "libs/sandbox", "placement": "scheduler-plugin/placement",
     "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share", "site": "scheduler-plugin/site",
     "orchid": None,  # function_abi and the SDK share it; the file decides

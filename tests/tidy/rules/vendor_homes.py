@@ -16,7 +16,7 @@ HOMES = [
     (r"boost/beast", r"gateway/src/(server|hosts)/|cmake/asio/|executor/agent/|benchmarks/"),
     (r"boost/", r"cmake/asio/|gateway/|executor/agent/|benchmarks/"),
     (r"curl/", r"sdk/cpp/src/http"),
-    (r"sqlite3\.h$", r"gateway/src/store/"),
+    (r"sqlite3\.h$", r"libs/database/src/"),
     (r"yaml-cpp/", r"libs/flow/src/yaml/"),
     (r"seccomp\.h$|linux/(seccomp|landlock)\.h$", r"libs/sandbox/"),
     (r"slurm/(slurm|slurmdb|slurm_errno|slurm_version)\.h$", r"scheduler-plugin/(slurm/src/libslurm|spank)/|benchmarks/share_cost\."),
@@ -52,7 +52,7 @@ BAD = [
 ]
 GOOD = [
     {"executor/compiler/src/jit/a.cpp": "#include <llvm/IR/Module.h>\n", "executor/worker/jit/a.cpp": "#include <llvm/IR/Module.h>\n"},
-    {"gateway/src/store/a.cpp": "#include <sqlite3.h>\n", "libs/transport/src/ucx/a.cpp": "#include <ucp/api/ucp.h>\n"},
+    {"libs/database/src/a.cpp": "#include <sqlite3.h>\n", "libs/transport/src/ucx/a.cpp": "#include <ucp/api/ucp.h>\n"},
     {"libs/sandbox/src/a.cpp": "#include <seccomp.h>\n"},
     {"scheduler-plugin/slurm/src/libslurm/client.cpp": "#include <slurm/slurm.h>\n"},
 ]

@@ -287,6 +287,32 @@ TEST_CASE("data is put from a file, shown, and fetched into a file as a whole or
   CHECK(orchid(gateway, {"data", "get", "climate", "--json"}).status == 2);
 }
 
+TEST_CASE("copies of data are ordered, and it is said where they are to be") {
+  const tests::Scratch scratch;
+  const std::string source = scratch / "source";
+  std::ofstream(source) << "some bytes";
+  std::vector<std::string> asked;
+  FakeGateway gateway([&asked](const FakeRequest& request) -> FakeAnswer {
+    asked.push_back(request.method + " " + request.target + " " + request.body);
+    const bool is_there = request.target.starts_with("/v1/data/there");
+    return {.status = 202,
+            .body = R"({"id":"d-1","name":"climate","version":3,"bytes":10,"state":"sealed",)"
+                    R"("hosts":["n17"],"copies_wanted":2,"arriving_at":)" +
+                    std::string(is_there ? "[]}" : R"(["n18","n19"]})")};
+  });
+  CHECK(orchid(gateway, {"data", "copy", "climate", "--to", "n18"}).out ==
+        "climate@3 is being copied to n18,n19\n");
+  CHECK(asked.back() == R"(POST /v1/data/climate/copies {"host":"n18"})");
+  CHECK(orchid(gateway, {"data", "copy", "there", "--copies", "2"}).out == "climate@3 is on n17\n");
+  CHECK(asked.back() == R"(POST /v1/data/there/copies {"copies":2})");
+  const Ran described = orchid(gateway, {"data", "describe", "climate"});
+  CHECK(described.out.find("n18,n19") != std::string::npos);
+  CHECK(described.out.find("at least 2") != std::string::npos);
+  CHECK(orchid(gateway, {"data", "copy", "climate"}).status == 2);
+  CHECK(orchid(gateway, {"data", "copy", "climate", "--copies", "0"}).status == 2);
+  CHECK(orchid(gateway, {"data", "put", "climate", source, "--copies", "65"}).status == 2);
+}
+
 TEST_CASE("leases are shown with their hosts and given back by name") {
   std::vector<std::string> released;
   FakeGateway gateway([&](const FakeRequest& request) -> FakeAnswer {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -10,8 +11,8 @@
 #include <vector>
 
 #include "flow/checker.h"
-#include "flows/flow_driver.h"
-#include "flows/flow_inbox.h"
+#include "flow_run/flow_driver.h"
+#include "flow_run/flow_inbox.h"
 #include "flows/flow_progress.h"
 #include "terminal/shell.h"
 
@@ -46,11 +47,11 @@ flow::Bytes bytes_of(const std::string& text) {
 }
 
 /// Each call gives its input and a mark; the first `to_lose` are lost, and with `stay` none ends.
-class CallsHere final : public FlowCalls {
+class CallsHere final : public flow::FlowCalls {
  public:
-  explicit CallsHere(FlowInbox& inbox) : inbox_(inbox) {}
+  explicit CallsHere(flow::FlowInbox& inbox) : inbox_(inbox) {}
   void start(const flow::StartCall& call, const flow::PlannedNode& node) override {
-    deadlines.push_back(deadline_of(node));
+    deadlines.push_back(flow::deadline_of(node));
     if (stay) return;
     if (to_lose > 0) {
       --to_lose;
@@ -61,30 +62,36 @@ class CallsHere final : public FlowCalls {
     output.push_back(std::byte{'!'});
     inbox_.put(flow::Answered{.call = call.call, .output = std::move(output)});
   }
-  void stop(flow::CallId /*call*/) override { ++stopped; }
+  void stop(flow::CallId call) override {
+    ++stopped;
+    if (answers_too_late) inbox_.put(flow::Answered{.call = call, .output = bytes_of("late")});
+  }
   void ended(flow::CallId /*call*/) override { ++taken; }
-  [[nodiscard]] std::uint32_t window() const override { return 1; }
+  [[nodiscard]] std::uint32_t window() const override { return window_; }
 
   unsigned to_lose = 0;
   unsigned stopped = 0;
   unsigned taken = 0;
   bool stay = false;
+  bool answers_too_late = false;
+  std::uint32_t window_ = 1;
   std::vector<std::chrono::nanoseconds> deadlines;
 
  private:
-  FlowInbox& inbox_;
+  flow::FlowInbox& inbox_;
 };
 
 struct DrivenFlow {
   explicit DrivenFlow(bool terminal = false) { shell.err_is_terminal = terminal; }
   void run() {
     FlowProgress progress(shell, plan, engine);
-    drive({.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
+    flow::drive(
+        {.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
   }
   flow::Plan plan = chain_of_two();
   flow::Engine engine =
       flow::Engine::start(plan, {std::make_shared<const flow::Bytes>(bytes_of("hi"))}, {}).value();
-  FlowInbox inbox;
+  flow::FlowInbox inbox;
   CallsHere calls{inbox};
   std::ostringstream out;
   std::ostringstream err;
@@ -103,7 +110,7 @@ TEST_CASE("a flow is driven to its end, and each node that ends has a line") {
   REQUIRE(stage.calls.deadlines.size() == 2);
   CHECK(stage.calls.taken == 2);
   CHECK(stage.calls.deadlines[0] == 7s);
-  CHECK(stage.calls.deadlines[1] == 1h);
+  CHECK(stage.calls.deadlines[1] == 24h);
 }
 
 TEST_CASE("a lost call is made again after its back-off, and told") {
@@ -114,6 +121,55 @@ TEST_CASE("a lost call is made again after its back-off, and told") {
   CHECK(stage.err.str().find("node 'a', attempt 1: worker_lost: gone; it is tried again") !=
         std::string::npos);
   CHECK(stage.calls.deadlines.size() == 3);
+}
+
+TEST_CASE("a worker that comes later has a call while the first one still runs") {
+  const flow::Plan plan = plan_of_text(
+      "flow: two\nfunctions: {f: bytes}\ninputs: {text: bytes}\n"
+      "nodes: {a: {kind: call, function: f}, b: {kind: call, function: f}}\n"
+      "edges: [{from: text, to: a}, {from: text, to: b}]\noutputs: {r: a, s: b}\n");
+  flow::Engine engine =
+      flow::Engine::start(plan, {std::make_shared<const flow::Bytes>(bytes_of("hi"))},
+                          {.window = 1})
+          .value();
+  flow::FlowInbox inbox;
+  /// The second worker comes while the first call runs; that ends when the second has begun.
+  class GrowingCalls final : public flow::FlowCalls {
+   public:
+    explicit GrowingCalls(flow::FlowInbox& to) : inbox_(to) {}
+    void start(const flow::StartCall& call, const flow::PlannedNode& /*node*/) override {
+      started.push_back(call.call);
+      if (started.size() < 2) return;
+      for (const flow::CallId& one : started)
+        inbox_.put(flow::Answered{.call = one, .output = bytes_of("out")});
+    }
+    void stop(flow::CallId /*call*/) override {}
+    void ended(flow::CallId /*call*/) override {}
+    void rest() override {
+      if (++looks_ > 10) inbox_.put_interrupt(true);  // it would not end by itself
+    }
+    [[nodiscard]] std::uint32_t window() const override { return looks_ > 0 ? 2 : 1; }
+    std::vector<flow::CallId> started;
+
+   private:
+    flow::FlowInbox& inbox_;
+    unsigned looks_ = 0;
+  } calls(inbox);
+  class Patient final : public flow::FlowWatch {
+   public:
+    void changed(const flow::NodeChanged& /*change*/) override {}
+    void failed(const flow::AttemptFailed& /*attempt*/) override {}
+    void look() override {}
+    [[nodiscard]] bool interrupted() override { return false; }
+  } watch;
+  flow::drive({.plan = plan,
+               .engine = engine,
+               .calls = calls,
+               .inbox = inbox,
+               .watch = watch,
+               .follows_window = true});
+  CHECK(engine.outcome() == flow::FlowOutcome::done);
+  CHECK(calls.started.size() == 2);
 }
 
 TEST_CASE("a flow that failed goes on when it is driven again") {
@@ -144,6 +200,48 @@ TEST_CASE("an answer that comes together with Ctrl-C counts") {
   CHECK(stage.engine.progress(0).state == flow::NodeState::done);
 }
 
+TEST_CASE("an answer that crosses with the end of its flow counts") {
+  DrivenFlow stage;
+  stage.calls.stay = true;
+  stage.calls.answers_too_late = true;
+  stage.inbox.put_interrupt(true);
+  stage.run();
+  CHECK(stage.engine.outcome() == flow::FlowOutcome::cancelled);
+  CHECK(stage.engine.progress(0).state == flow::NodeState::done);
+  CHECK(stage.calls.taken == 1);
+}
+
+TEST_CASE(
+    "two Ctrl-C that come together are a question and its answer, with --json one is enough") {
+  for (const bool json : {false, true}) {
+    DrivenFlow stage(true);
+    stage.shell.json = json;
+    stage.calls.stay = true;
+    stage.inbox.put_interrupt(false);
+    if (!json) stage.inbox.put_interrupt(false);
+    stage.run();
+    CHECK(stage.engine.outcome() == flow::FlowOutcome::cancelled);
+    CHECK((stage.err.str().find("cancel the flow?") == std::string::npos) == json);
+  }
+}
+
+TEST_CASE("what was reached is kept soon after a flow has begun") {
+  DrivenFlow stage;
+  unsigned kept = 0;
+  FlowProgress progress(stage.shell, stage.plan, stage.engine, [&] { ++kept; });
+  progress.look();
+  progress.look();
+  CHECK(kept == 1);
+}
+
+TEST_CASE("what a function says is one line, whatever is in it") {
+  const flow::Plan plan = chain_of_two();
+  const std::string text = describe(
+      plan,
+      {.node = 0, .part = {}, .attempt = 1, .outcome = "function_error", .message = "a\nb: done"});
+  CHECK(text == "node 'a', attempt 1: function_error: a\\x0ab: done");
+}
+
 TEST_CASE("on a terminal Ctrl-C asks, and a second one is the answer") {
   DrivenFlow stage(true);
   FlowProgress progress(stage.shell, stage.plan, stage.engine);
@@ -153,12 +251,12 @@ TEST_CASE("on a terminal Ctrl-C asks, and a second one is the answer") {
 }
 
 TEST_CASE("an inbox gives what has come, and nothing when nothing comes") {
-  FlowInbox inbox;
+  flow::FlowInbox inbox;
   CHECK(inbox.take(0s).events.empty());
   inbox.put(flow::Tick{});
   inbox.put(flow::Cancel{});
   inbox.put_interrupt(false);
-  const FlowInbox::Taken taken = inbox.take(10s);
+  const flow::FlowInbox::Taken taken = inbox.take(10s);
   CHECK(taken.events.size() == 2);
   CHECK(taken.interrupts == 1);
   CHECK_FALSE(taken.must_end);

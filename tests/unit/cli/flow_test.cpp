@@ -108,7 +108,7 @@ TEST_CASE("flows are made from templates, also from those of the user, and repla
   const Ran unknown = orchid({"flow", "new", "nothing"});
   CHECK(unknown.status == 2);
   CHECK(tells(unknown.err,
-              "there is no template 'nothing'; there are: call, flow, if, iterate, map"));
+              "there is no template 'nothing'; there are: call, divide, flow, if, iterate, map"));
   const std::string out = own + "/new.yaml";
   CHECK(orchid({"flow", "new", "map", "--out", out}).status == 0);
   CHECK(tells(content_of(out), "kind: map"));

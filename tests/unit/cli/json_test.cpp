@@ -140,6 +140,7 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
             {"put", "f", text},
             {"put", "--unnamed", text},
             {"get", "f", "--out", out},
+            {"copy", "f", "--to", "n1"},
             {"describe", "f"},
             {"delete", "f"},
             {"delete", "f", "f@1"}}},
@@ -152,6 +153,7 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
           {"hosts", {{}, {"--forecast"}}},
           {"explain", {{}, {"l-1-1"}, {"i-1"}}},
           {"leases", {{}, {"--release", "l-1-1"}, {"--release", "l-1-1", "l-1-2"}}},
+          {"memory", {{"list"}, {"release", "l-1-1"}}},
           // Without Slurm: the last one gives the place its mark.
           {"pilot", {{"list"}, {"stop", "--all"}, {"start", "--dry-run", "--address", "h:1"}}},
           // The others are for the inside of jobs.

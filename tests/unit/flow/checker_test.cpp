@@ -286,3 +286,63 @@ TEST_CASE("a flow of a hundred thousand nodes is checked, too") {
   const Plan plan = plan_of(text + edges + "outputs: {r: n" + std::to_string(count - 1) + "}\n");
   CHECK(plan.nodes.size() == count);
 }
+
+TEST_CASE("the functions of a master and of a division must fit together") {
+  const auto fault_of = [](const std::string& node) {
+    const auto faults =
+        faults_of("flow: f\n" + functions_section() + "inputs: {n: u64}\nnodes: {m: " + node +
+                  "}\nedges: [{from: n, to: m}]\noutputs: {r: m}\n");
+    return faults.empty() ? std::string() : faults.front();
+  };
+  const auto has = [&](const std::string& node, const std::string& part) {
+    const std::string fault = fault_of(node);
+    CHECK_MESSAGE(fault.find(part) != std::string::npos, fault);
+  };
+  CHECK(fault_of("{kind: master, hand_out: hand, each: twice, gather: next}").empty());
+  has("{kind: master, hand_out: hand, each: twice, gather: sum}",
+      "'sum' is u64(span<u64>); in node 'm' it must be one that takes a state and a result");
+  has("{kind: master, hand_out: twice, each: twice, gather: next}",
+      "one that takes the state, and gives a span of work");
+  has("{kind: master, hand_out: hand, each: is_big, gather: next}",
+      "one whose second value is the result of a piece, bool");
+  has("{kind: master, hand_out: hand, each: sum, gather: next}",
+      "one whose first value is a piece of work, u64");
+  has("{kind: master, each: twice, gather: next}", "has no 'hand_out'; add it");
+  CHECK(fault_of("{kind: divide, divide: halves, solve: thrice, combine: sum}").empty());
+  has("{kind: divide, divide: twice, solve: thrice, combine: sum}",
+      "one that gives a span of smaller problems of one");
+  has("{kind: divide, divide: halves, solve: is_big, combine: sum}", "bool(span<bool>)");
+  has("{kind: divide, divide: halves, solve: sum, combine: sum}",
+      "one whose first value is a problem, u64");
+  has("{kind: divide, divide: {function: halves, takes: [x]}, solve: thrice, combine: sum}",
+      "has no 'takes'");
+}
+
+TEST_CASE("a plan knows the version of each function that was checked, and asks once") {
+  const Parsed parsed = parse_document(
+      "flow: f\ninputs: {n: u64}\n"
+      "nodes: {a: {kind: call, function: f}, b: {kind: call, function: f}}\n"
+      "edges: [{from: n, to: a}, {from: a, to: b}]\noutputs: {r: b}\n",
+      "");
+  int asked = 0;
+  const Checked checked = check(parsed.document, {.function = [&](const std::string&) {
+                                  ++asked;
+                                  return KnownFunction{.state = KnownFunction::State::known,
+                                                       .signature = "u64(u64)",
+                                                       .exact = "f.e@abcdef",
+                                                       .message = {}};
+                                }});
+  REQUIRE(checked.faults.empty());
+  CHECK(asked == 1);
+  CHECK(exact_name(checked.plan, "f") == "f.e@abcdef");
+  CHECK(exact_name(checked.plan, "g") == "g");
+}
+
+TEST_CASE("a function's name is looked at where nobody knows functions, too") {
+  const auto faults = faults_of(
+      "flow: f\nfunctions: {\"f\\e[31m\": u64(u64)}\ninputs: {n: u64}\n"
+      "nodes: {a: {kind: call, function: \"f\\e[31m\"}}\nedges: [{from: n, to: a}]\n"
+      "outputs: {r: a}\n");
+  REQUIRE_FALSE(faults.empty());
+  CHECK(faults.front().find("is not") != std::string::npos);
+}

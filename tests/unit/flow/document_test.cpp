@@ -94,7 +94,8 @@ TEST_CASE("all faults are told at once, each at its line and column") {
       "  - [a, b]\n");
   for (const std::string wanted :
        {"f.yaml:3:13: nodes of kind 'gang' are not there yet",
-        "f.yaml:4:13: there is no kind 'cal'; there are: call, map, reduce, iterate, if, flow",
+        "f.yaml:4:13: there is no kind 'cal'; there are: call, map, reduce, iterate, if, master, "
+        "divide, flow",
         "f.yaml:5:6: node 'c' has no 'function'; add it",
         "f.yaml:6:32: node 'd' has no field 'colour'; it has:",
         "f.yaml:7:42: 'times' of node 'e' must be a whole number from 1",

@@ -29,6 +29,8 @@ Plan all_kinds() {
       "  big: {kind: call, function: is_big}\n"
       "  choose: {kind: if, then: twice, else: thrice, takes: [big, x]}\n"
       "  say: {kind: call, function: say}\n"
+      "  lead: {kind: master, hand_out: hand, each: twice, gather: next}\n"
+      "  parts: {kind: divide, divide: halves, solve: thrice, combine: sum}\n"
       "edges:\n"
       "  - {from: n, to: doubled.n}\n"
       "  - {from: doubled, to: total}\n"
@@ -42,8 +44,10 @@ Plan all_kinds() {
       "  - {from: big, to: choose.big}\n"
       "  - {from: merged, to: choose.x}\n"
       "  - {from: choose, to: say}\n"
+      "  - {value: 0, to: lead}\n"
+      "  - {from: lead, to: parts}\n"
       "outputs: {doubled: doubled, total: total, merged: merged, search: search, grow: "
-      "grow, choose: choose}\n");
+      "grow, choose: choose, lead: lead, parts: parts}\n");
 }
 
 /// One history: answers in any order, lost calls, doubled and late answers, crashes of the driver,
@@ -82,7 +86,11 @@ class History {
     } else if (what == 1) {
       snapshot_ = engine_.snapshot();
     } else if (what == 2) {
+      const std::vector<StartCall> open = platform_.open();
       apply(Cancel{});
+      // Some answers cross with it.
+      for (const StartCall& call : open)
+        if (random_() % 2 == 0) apply(answer_to(call));
     } else if (what == 3) {
       late();
     } else if (platform_.open().empty()) {

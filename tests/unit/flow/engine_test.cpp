@@ -308,3 +308,90 @@ TEST_CASE("inputs that do not fit are refused before anything runs") {
   CHECK(Engine::start(plan, {std::make_shared<const Bytes>(Bytes(3))}, {}).error().message ==
         "input 'n' is no u64");
 }
+
+TEST_CASE("a master hands out work as it goes, and gathers until it has no more") {
+  const Plan plan = plan_with(
+      "inputs: {n: u64}\n"
+      "nodes: {lead: {kind: master, hand_out: hand, each: twice, gather: next}}\n"
+      "edges: [{from: n, to: lead}]\n"
+      "outputs: {r: lead}\n");
+  CHECK(outputs_of(plan, {value("u64", "0")}) == Outputs{{"r", "30"}});
+  // It gathers one result at a time, while others are being worked at.
+  Running flow(plan, "0");
+  flow.apply(answer_to(flow.platform.open().at(0)));
+  (void)flow.platform.lose(0);
+  CHECK(flow.platform.open().size() == 4);
+  CHECK(flow.engine.progress(0).total == 4);
+  flow.apply(flow.platform.answer(flow.random));
+  flow.apply(flow.platform.answer(flow.random));
+  CHECK(flow.engine.progress(0).done >= 1);
+  while (flow.engine.outcome() == FlowOutcome::running)
+    flow.apply(flow.platform.answer(flow.random));
+  CHECK(flow.platform.calls.at("twice") == 5);
+  CHECK(flow.platform.calls.at("next") == 5);
+  CHECK(flow.engine.progress(0).done == 5);
+}
+
+TEST_CASE("a master with nothing to hand out gives the state that it was given") {
+  CHECK(outputs_of(plan_with("inputs: {n: u64}\n"
+                             "nodes: {lead: {kind: master, hand_out: hand, each: twice, gather: "
+                             "next}}\n"
+                             "edges: [{from: n, to: lead}]\n"
+                             "outputs: {r: lead}\n"),
+                   {value("u64", "7")}) == Outputs{{"r", "7"}});
+}
+
+TEST_CASE("a problem is divided until its parts are small, and their results are combined") {
+  const Plan plan = plan_with(
+      "inputs: {n: u64}\n"
+      "nodes: {d: {kind: divide, divide: halves, solve: thrice, combine: sum}}\n"
+      "edges: [{from: n, to: d}]\n"
+      "outputs: {r: d}\n");
+  CHECK(outputs_of(plan, {value("u64", "2")}) == Outputs{{"r", "6"}});
+  CHECK(outputs_of(plan, {value("u64", "100")}) == Outputs{{"r", "300"}});
+  Running flow(plan, "100", {.window = 2});
+  while (flow.engine.outcome() == FlowOutcome::running)
+    flow.apply(flow.platform.answer(flow.random));
+  // Each inner branch is divided and combined, each leaf is asked about and solved.
+  CHECK(flow.platform.calls.at("sum") + flow.platform.calls.at("thrice") ==
+        flow.platform.calls.at("halves"));
+  CHECK(flow.platform.most_open <= 2);
+}
+
+TEST_CASE("a branch that fails is told by its number, and made again when the flow goes on") {
+  const Plan plan = plan_with(
+      "inputs: {n: u64}\n"
+      "nodes: {d: {kind: divide, divide: halves, solve: thrice, combine: sum}}\n"
+      "edges: [{from: n, to: d}]\n"
+      "outputs: {r: d}\n");
+  Running flow(plan, "8", {.window = 1});
+  while (flow.platform.open().front().function->function != "thrice")
+    flow.apply(flow.platform.answer(flow.random));
+  flow.fail(0, "function_error");
+  REQUIRE(flow.engine.failure().has_value());
+  CHECK(flow.engine.failure()->part.starts_with("solve of branch "));
+  const unsigned halves = flow.platform.calls.at("halves");
+  auto resumed = Engine::resume(plan, flow.engine.snapshot(), {.run = 1}).value();
+  Platform platform(plan);
+  platform.take(resumed.apply(GoOn{}, {}));
+  while (resumed.outcome() == FlowOutcome::running)
+    platform.take(resumed.apply(platform.answer(flow.random), {}));
+  CHECK(outputs_of(plan, resumed).at("r") == "24");
+  CHECK(platform.calls.at("halves") + halves == 7);  // none was divided twice
+}
+
+TEST_CASE("a map has at most so many pieces, and says so before the first call") {
+  const Plan plan = plan_of(
+      "flow: f\nfunctions: {f: u8(u8)}\ninputs: {list: span<u8>}\nnodes: {m: {kind: map, each: "
+      "f}}\nedges: [{from: list, to: m}]\noutputs: {r: m}\n");
+  const std::uint64_t count = (std::uint64_t{1} << 24) + 1;
+  const PortType type = parse_port_type("u8").value();
+  auto engine =
+      Engine::start(
+          plan, {std::make_shared<const Bytes>(Gathering::of(count, Bytes(count)).take(type))}, {})
+          .value();
+  for (const Action& action : engine.apply(Tick{}, {}))
+    CHECK_FALSE(std::holds_alternative<StartCall>(action));
+  REQUIRE(engine.failure().has_value());
+  CHECK(engine.failure()->message == "16777217 pieces are more than 16777216; make larger ones");
+}

@@ -56,6 +56,18 @@ const std::map<std::string, Function>& functions() {
         [](const Json& a) -> Json {
           return a[0].get<std::uint64_t>() + a[1].get<std::uint64_t>() + a[2].get<std::uint64_t>();
         }}},
+      {"hand",  // four pieces at first, and another one when these have been gathered
+       {"span<u64>(u64)",
+        [](const Json& a) {
+          const auto state = a[0].get<std::uint64_t>();
+          return state == 0 ? numbers_up_to(4) : state == 20 ? Json::array({5}) : Json::array();
+        }}},
+      {"halves",
+       {"span<u64>(u64)",
+        [](const Json& a) {
+          const auto size = a[0].get<std::uint64_t>();
+          return size <= 2 ? Json::array() : Json::array({size / 2, size - size / 2});
+        }}},
       {"all", {"span<u64>()", [](const Json&) { return numbers_up_to(3); }}},
       {"say", {"void(u64)", [](const Json&) -> Json { return nullptr; }}}};
   return all;

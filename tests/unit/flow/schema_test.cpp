@@ -137,6 +137,9 @@ TEST_CASE("the schema takes what the parser takes, and refuses what it refuses")
       with_node(R"({"kind": "iterate", "function": "f", "times": 3})"),
       with_node(R"({"kind": "if", "then": "f", "else": "g"})"),
       with_node(R"({"kind": "flow", "file": "x.yaml"})"),
+      with_node(R"({"kind": "call", "function": "f", "retry": {"outcomes": ["quota", "system"]}})"),
+      R"({"flow": "f", "inputs": null, "outputs": null, "functions": null, "edges": null,
+          "nodes": {"a": {"kind": "call", "function": "f"}}})",
       R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
           "edges": [{"value": [1, "a", true], "to": "a"}]})"};
   for (const std::string& text : good) {
@@ -154,6 +157,9 @@ TEST_CASE("the schema takes what the parser takes, and refuses what it refuses")
       with_node(R"({"kind": "call", "function": "f", "merge": "m"})"),
       with_node(R"({"kind": "call", "function": {"function": "f", "takes": ["x"]}})"),
       with_node(R"({"kind": "call", "function": "f", "window": 0})"),
+      with_node(R"({"kind": "call", "function": "f", "window": "3"})"),
+      with_node(R"({"kind": "call", "function": "f", "deadline": -1})"),
+      with_node(R"({"kind": "call", "function": "f", "deadline": "soon"})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"attempts": 101}})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"outcomes": ["bad_luck"]}})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"tries": 3}})"),

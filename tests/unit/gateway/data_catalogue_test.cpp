@@ -368,6 +368,36 @@ TEST_CASE("what was removed does not come back with an executor that was taken f
   CHECK(books.missing({.id = removed_after}) == ErrorCode::not_found);
 }
 
+TEST_CASE("what was removed does not come back with an executor that was not there before") {
+  Books books;
+  const DataHeld held = held_climate(1, seconds(10));
+  // The gateway has begun anew; of the two that have it only one is back.
+  (void)books.data.executor_joined({first_holder, "n1"}, std::vector{held}, std::nullopt,
+                                   books.now);
+  REQUIRE(books.data.remove(anna, {.id = held.data}, {}, books.now).has_value());
+  books.data.dropped(first_holder, held.data, DataEnd::deleted);
+  const DataDrops drops =
+      books.data.executor_joined({second_holder, "n2"}, std::vector{held}, std::nullopt, books.now);
+  REQUIRE(drops.size() == 1);
+  CHECK(drops.front().executor == second_holder);
+  CHECK(books.missing({.id = held.data}) == ErrorCode::not_found);
+}
+
+TEST_CASE("a copy that is given up where its executor is taken for gone does not end the others") {
+  Books books;
+  const DataId id = books.put("climate");
+  REQUIRE(books.data.begin_copy(id, {second_holder, "n2"}).has_value());
+  REQUIRE(books.data.give_up_copy(id, second_holder).size() == 1);
+  books.data.executor_gone(second_holder);
+  const std::vector held{held_climate(1, seconds(10), id)};
+  CHECK(books.data.executor_joined({first_holder, "n1"}, held, std::nullopt, books.now).empty());
+  CHECK((*books.data.find(anna, {.id = id}, books.now))->holders.size() == 1);
+  // Once it is removed, it is so there, too.
+  REQUIRE(books.data.remove(anna, {.id = id}, {}, books.now).has_value());
+  CHECK(books.data.executor_joined({second_holder, "n2"}, held, std::nullopt, books.now).size() ==
+        1);
+}
+
 TEST_CASE("of what was removed from executors that are gone the last ones are remembered") {
   Books books({.versions = 9, .removed_away = 1});
   const DataId first = books.put("climate");

@@ -1,11 +1,12 @@
-// Random histories of tenants, executors, lost connections and restarts of the gateway, with a
-// model of the executors: whatever happens, the books of data objects say what the executors have,
-// and in the end nothing is left anywhere that the books do not know.
+// Random histories of tenants, executors, copies, lost connections and restarts of the gateway,
+// with a model of the executors: whatever happens, the books of data objects say what the executors
+// have, and in the end nothing is left anywhere that the books do not know.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "data/data_catalogue.h"
+#include "data_model.h"
 #include "foundation/log.h"
 
 namespace orchid::gateway {
@@ -24,34 +26,6 @@ constexpr int histories = 2'000;
 constexpr int steps = 120;
 constexpr std::size_t versions = 2;
 constexpr std::uint64_t quota = 200;
-
-struct ModelObject {
-  DataTerms terms;
-  bool is_sealed = false;
-  bool was_published = false;
-  MonotonicTime sealed{};
-  std::uint64_t order = 0;
-};
-
-/// That somebody still writes, or whose seal is under way.
-struct ModelRoom {
-  enum class Stage : std::uint8_t {
-    written,  // the gateway has not asked for the seal
-    asked,    // the executor has not heard of it
-    sealed,   // the gateway has not heard of it
-  };
-  ExecutorId where;
-  std::string if_match;
-  Stage stage = Stage::written;
-};
-
-/// An executor process: it does what it is told, some time later.
-struct ModelExecutor {
-  ExecutorId id;
-  std::map<DataId, ModelObject> objects{};
-  std::vector<DataId> to_drop{};  // on the way to it
-  bool is_known = true;           // to the gateway that is there now
-};
 
 class DataHistory {
  public:
@@ -83,10 +57,12 @@ class DataHistory {
       replace(executor);
     else if (what < 94)
       take_for_gone(executor);
-    else if (what < 96)
+    else if (what < 95)
       restart_gateway();
     else
       expire();
+    deliver(catalogue_.take_orphans());
+    for (int i = 0; i < 2; ++i) move_copies();
     check();
   }
 
@@ -94,6 +70,8 @@ class DataHistory {
   void settle() {
     while (!used_.empty()) release_one();
     while (!rooms_.empty()) give_up_a_room();
+    while (give_up_a_copy()) {
+    }
     for (ModelExecutor& executor : executors_) {
       while (!executor.to_drop.empty()) deliver_drop(executor);
       begin_anew(executor);
@@ -122,6 +100,12 @@ class DataHistory {
     return found == executors_.end() ? nullptr : &*found;
   }
   uid_t any_tenant() { return 1000 + random_() % 2; }
+  /// As the seed has it: books that are ordered by ids are so again.
+  DataId any_id() {
+    DataId id;
+    for (std::byte& byte : id.bytes) byte = static_cast<std::byte>(random_());
+    return id;
+  }
   std::string any_name() { return random_() % 3 == 0 ? "" : std::string(1, "abc"[random_() % 3]); }
 
   /// What was written last under a name is not dropped for older versions of it.
@@ -133,6 +117,111 @@ class DataHistory {
       if (ModelExecutor* executor = executor_of(drop.executor))
         executor->to_drop.push_back(drop.data);
     }
+  }
+
+  /// Of copies, of which others are left, or of what is lost.
+  void deliver(const DataDrops& drops) {
+    for (const DataDrop& drop : drops)
+      if (ModelExecutor* executor = executor_of(drop.executor))
+        executor->to_drop.push_back(drop.data);
+  }
+
+  struct Arriving {
+    DataId id;
+    ExecutorId to;
+  };
+  [[nodiscard]] std::optional<Arriving> any_arriving() {
+    std::vector<Arriving> all;
+    for (const DataObject* object : catalogue_.all_sealed())
+      for (const DataHolder& one : object->arriving) all.push_back({object->id, one.executor});
+    if (all.empty()) return std::nullopt;
+    std::ranges::sort(all, {}, [](const Arriving& one) { return std::pair(one.id, one.to); });
+    return all[random_() % all.size()];
+  }
+
+  bool give_up_a_copy() {
+    const auto copy = any_arriving();
+    if (!copy) return false;
+    counted_on_.erase({copy->id, copy->to});
+    const DataDrops drops = catalogue_.give_up_copy(copy->id, copy->to);
+    REQUIRE(drops.size() == 1);
+    deliver(drops);
+    REQUIRE(catalogue_.give_up_copy(copy->id, copy->to).empty());
+    return true;
+  }
+
+  /// It is sealed there, which the gateway hears unless it has given it up.
+  void finish_a_copy() {
+    const auto copy = any_arriving();
+    if (!copy) return;
+    ModelExecutor* executor = executor_of(copy->to);
+    REQUIRE(executor != nullptr);
+    ModelObject& object = executor->objects.at(copy->id);
+    REQUIRE_FALSE(object.is_sealed);
+    object.is_sealed = true;
+    object.was_published = true;
+    object.sealed = now_;
+    object.order = catalogue_.sealed(copy->id)->order;
+    counted_on_.erase({copy->id, copy->to});
+    REQUIRE(catalogue_.finish_copy(copy->id, copy->to));
+    REQUIRE_FALSE(catalogue_.finish_copy(copy->id, copy->to));
+  }
+
+  void begin_a_copy() {
+    ModelExecutor& executor = any_executor();
+    if (!executor.is_known) return;
+    const auto all = catalogue_.of_tenant(any_tenant());
+    if (all.empty()) return;
+    const DataObject& object = *all[random_() % all.size()];
+    const bool is_there = catalogue_.has(executor.id, object.id);
+    const bool is_to_drop =
+        std::ranges::find(executor.to_drop, object.id) != executor.to_drop.end();
+    if (!catalogue_.begin_copy(object.id, {executor.id, "host"})) {
+      REQUIRE((object.state != DataState::sealed || is_there || is_to_drop));
+      return;
+    }
+    REQUIRE((object.state == DataState::sealed && !is_there));
+    counted_on_.erase({object.id, executor.id});
+    // A drop that it is told of before is answered late, when the room is there.
+    if (std::erase(executor.to_drop, object.id) != 0)
+      catalogue_.dropped(executor.id, object.id, DataEnd::deleted);
+    // As the executor has it that sealed it first.
+    executor.objects[object.id] = {.terms = {.tenant = object.tenant,
+                                             .bytes = object.bytes,
+                                             .name = object.name,
+                                             .version = object.version,
+                                             .secret = object.secret}};
+  }
+
+  void move_copies() {
+    const unsigned what = random_() % 10;
+    if (what < 4)
+      begin_a_copy();
+    else if (what < 7)
+      finish_a_copy();
+    else if (what == 7)
+      give_up_a_copy();
+    else if (const auto copy = any_arriving(); copy && what == 8)
+      count_on(*copy);
+    else if (copy)
+      do_not_count_on(*copy);
+  }
+
+  /// Whose object is not lost with its last holder.
+  void count_on(const Arriving& copy) {
+    catalogue_.count_on_copy(copy.id, copy.to);
+    counted_on_.emplace(copy.id, copy.to);
+  }
+
+  void do_not_count_on(const Arriving& copy) {
+    catalogue_.do_not_count_on_copy(copy.id, copy.to);
+    counted_on_.erase({copy.id, copy.to});
+  }
+
+  [[nodiscard]] bool is_counted_on(const DataObject& object) const {
+    return std::ranges::any_of(object.arriving, [&](const DataHolder& one) {
+      return counted_on_.contains({object.id, one.executor});
+    });
   }
 
   void forget_newest(DataId id) {
@@ -151,7 +240,7 @@ class DataHistory {
 
   void make(ModelExecutor& executor) {
     if (!executor.is_known) return;
-    DataCatalogue::NewObject wanted{.id = make_data_id(),
+    DataCatalogue::NewObject wanted{.id = any_id(),
                                     .tenant = {.uid = any_tenant(), .name = "somebody"},
                                     .bytes = {},
                                     .name = any_name(),
@@ -427,7 +516,8 @@ class DataHistory {
     for (const DataObject* object : catalogue_.of_tenant(tenant)) {
       REQUIRE(object->tenant.uid == tenant);
       REQUIRE_FALSE(removed_.contains(object->id));
-      REQUIRE((object->state == DataState::lost) == object->holders.empty());
+      REQUIRE((object->state == DataState::lost) ==
+              (object->holders.empty() && !is_counted_on(*object)));
       if (object->state != DataState::lost) bytes += object->bytes.value;
       if (!object->name.empty()) REQUIRE(names[object->name].insert(object->version).second);
       if (is_used(object->id)) ++used[object->name];
@@ -437,6 +527,14 @@ class DataHistory {
         REQUIRE(executor != nullptr);
         REQUIRE(executor->objects.contains(object->id));
         REQUIRE(executor->objects.at(object->id).is_sealed);
+      }
+      REQUIRE((object->state == DataState::sealed || object->arriving.empty()));
+      for (const DataHolder& one : object->arriving) {
+        at[one.executor] += object->bytes.value;
+        const ModelExecutor* executor = executor_of(one.executor);
+        REQUIRE(executor != nullptr);
+        REQUIRE(executor->objects.contains(object->id));
+        REQUIRE_FALSE(executor->objects.at(object->id).is_sealed);
       }
       const auto stranger = catalogue_.find(2000, {.id = object->id}, now_);
       REQUIRE(stranger.error().code == ErrorCode::not_found);
@@ -478,6 +576,7 @@ class DataHistory {
   std::map<std::pair<uid_t, std::string>, DataId> newest_;  // written last, and not ended since
   std::map<DataId, std::uint64_t> orders_;                  // of those that were ever the newest
   std::set<DataId> removed_;                                // by this gateway
+  std::set<std::pair<DataId, ExecutorId>> counted_on_;      // copies, also of earlier ones
   unsigned named_ = 0;
   std::uint64_t epoch_ = 1;
   /// An executor that was taken for lost, or to another gateway: what it brings back is more than a

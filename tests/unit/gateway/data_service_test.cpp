@@ -1,15 +1,9 @@
 // The conversation with executors about data objects, with executors that say what the test says.
 #include <doctest/doctest.h>
 
-#include <boost/asio/io_context.hpp>
-#include <optional>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
+#include <chrono>
 
-#include "data/data_service.h"
-#include "foundation/clock.h"
+#include "data_world.h"
 
 namespace orchid::gateway {
 namespace {
@@ -19,97 +13,6 @@ using std::chrono::seconds;
 
 const ExecutorId lasting("e1");
 const ExecutorId longer_lasting("e2");
-constexpr uid_t data_owner = 1000;
-
-class SetClock final : public Clock {
- public:
-  [[nodiscard]] MonotonicTime now() const override { return now_; }
-  [[nodiscard]] WallTime wall_now() const override { return {}; }
-  void advance(seconds time) { now_ += time; }
-
- private:
-  MonotonicTime now_{std::chrono::hours(1)};
-};
-
-struct DataWorld {
-  explicit DataWorld(std::chrono::milliseconds back_within = {})
-      : service({.loop = loop,
-                 .broker = broker,
-                 .messages = messages,
-                 .send = [this](const ExecutorId& to,
-                                ControlMessage message) { sent.emplace_back(to, message); }},
-                {.executors_back_within = back_within}) {
-    service.start();
-  }
-
-  void join(const ExecutorId& id, MonotonicTime ends = MonotonicTime::max(),
-            bool draining = false) {
-    Executor executor{
-        .id = id, .owner = {}, .host = {.boot_id = "here", .hostname = "n1", .memory = 64_GiB}};
-    executor.host.cores = {0};
-    executor.lane_socket = "/run/" + id.value();
-    executor.data_memory = 1_GiB;
-    executor.ends = ends;
-    executor.grant.draining = draining;
-    service.executor_joined(executor, {});
-    broker.executor_joined(executor, {}, clock.now());
-  }
-  void make(const std::string& name = "climate") {
-    service.make(
-        {.tenant = {.uid = data_owner, .name = "anna"}, .bytes = ByteCount{10}, .name = name},
-        [this](const Result<ReachableData>& result) { made = result; });
-  }
-  /// The one that was asked for room last, and for what.
-  [[nodiscard]] std::pair<ExecutorId, DataId> asked() const {
-    REQUIRE(!sent.empty());
-    const auto* message = std::get_if<MakeData>(&sent.back().second);
-    REQUIRE(message != nullptr);
-    return {sent.back().first, message->data};
-  }
-  void say(const ExecutorId& from, const ControlMessage& message) {
-    messages.deliver(from, message);
-  }
-  /// Sealed.
-  DataId put(const std::string& name = "climate") {
-    make(name);
-    const auto [executor, id] = asked();
-    say(executor, DataMade{id});
-    service.seal(id, [](const Result<ReachableData>& sealed) { REQUIRE(sealed.has_value()); });
-    say(executor, DataSealed{id, ByteCount{10}});
-    return id;
-  }
-  /// A room whose bytes are there, and that is to be sealed.
-  DataId write(DataService::NewData wanted, std::optional<Result<ReachableData>>& outcome) {
-    wanted.tenant = {.uid = data_owner, .name = "anna"};
-    service.make(std::move(wanted), [](const Result<ReachableData>&) {});
-    const auto [executor, id] = asked();
-    say(executor, DataMade{id});
-    service.seal(id, [&outcome](const Result<ReachableData>& sealed) { outcome = sealed; });
-    return id;
-  }
-  [[nodiscard]] std::vector<SealData> seals() const {
-    std::vector<SealData> all;
-    for (const auto& [to, message] : sent)
-      if (const auto* seal = std::get_if<SealData>(&message)) all.push_back(*seal);
-    return all;
-  }
-  [[nodiscard]] std::size_t drops_of(DataId id) const {
-    std::size_t count = 0;
-    for (const auto& [to, message] : sent)
-      if (const auto* drop = std::get_if<DropData>(&message)) count += drop->data == id ? 1 : 0;
-    return count;
-  }
-
-  boost::asio::io_context io;
-  SetClock clock;
-  WorkerBroker broker{{.epoch = 1, .boot_id = "here"}, {}};
-  BrokerLoop loop{io, clock, broker};
-  ExecutorMessages messages;
-  std::vector<std::pair<ExecutorId, ControlMessage>> sent;
-  DataService service;
-  std::optional<Result<ReachableData>> made;
-};
-
 }  // namespace
 
 TEST_CASE("nothing is put under a name before the executors can have come back") {
@@ -155,6 +58,25 @@ TEST_CASE("who has written a room, or given it up, is not told that it has gone"
   world.service.abandon(id);
   world.say(lasting, DataDropped{id, DataEnd::deleted});
   CHECK(gone == 0);
+}
+
+TEST_CASE("a room is its user's own, once it is there and until it is being sealed") {
+  DataWorld world;
+  world.join(lasting);
+  world.make();
+  const DataId id = world.asked().second;
+  const auto refusal = [&](uid_t user) {
+    const auto may = world.service.check_room(user, id);
+    return may ? std::optional<ErrorCode>() : may.error().code;
+  };
+  CHECK(refusal(data_owner) == ErrorCode::not_found);  // nobody has been told of it yet
+  world.say(lasting, DataMade{id});
+  CHECK_FALSE(refusal(data_owner));
+  CHECK(refusal(data_owner + 1) == ErrorCode::not_found);
+  world.service.seal(id, [](const Result<ReachableData>& /*sealed*/) {});
+  CHECK(refusal(data_owner) == ErrorCode::conflict);
+  world.say(lasting, DataSealed{id, ByteCount{10}});
+  CHECK(refusal(data_owner) == ErrorCode::not_found);
 }
 
 TEST_CASE("what is sealed for nobody is dropped, and what is there is not") {
@@ -237,20 +159,21 @@ TEST_CASE("a call that was accepted keeps its version, whatever comes after it")
   DataWorld world;
   world.join(lasting);
   const DataId old = world.put();
-  auto given = world.service.for_call(data_owner, "climate");
+  auto given = world.service.copies().for_call(data_owner, "climate");
   REQUIRE(given.has_value());
   CHECK((*given)->ids == std::vector{old});
   CHECK((*given)->labels == std::vector<std::string>{"climate@1"});
   for (int i = 0; i < 5; ++i) (void)world.put();
   CHECK(world.drops_of(old) == 0);
-  CHECK(world.service.for_call(data_owner, to_string(old)).has_value());  // as a retry asks
+  CHECK(
+      world.service.copies().for_call(data_owner, to_string(old)).has_value());  // as a retry asks
   world.io.poll();
   CHECK(world.drops_of(old) == 0);
   given->reset();
   world.io.restart();
   world.io.poll();
   CHECK(world.drops_of(old) == 1);
-  CHECK_FALSE(world.service.for_call(data_owner, to_string(old)).has_value());
+  CHECK_FALSE(world.service.copies().for_call(data_owner, to_string(old)).has_value());
 }
 
 TEST_CASE("room is made where the grant lasts, and nowhere where it is about to end") {

@@ -133,6 +133,7 @@ struct GateWorld {
   std::uint64_t least_epoch = 0;  // what the executor obeys
   int messages = 0;
   std::vector<std::uint64_t> commands;
+  std::vector<DataDeclined> declined;
 
   GateWorld() {
     said.on<LeaseOpened>([this](const ExecutorId&, const LeaseOpened& opened) {
@@ -161,6 +162,7 @@ struct GateWorld {
                   ++messages;
                   if (const auto* open = std::get_if<OpenLease>(&message))
                     commands.push_back(open->lease.number);
+                  if (const auto* no = std::get_if<DataDeclined>(&message)) declined.push_back(*no);
                 },
             .on_lost = [this] { ++losses; }});
   }
@@ -228,6 +230,54 @@ TEST_CASE("a broken connection is dialled again, and no message is lost or doubl
   CHECK(world.events.lost == world.events.resumed);
   CHECK(world.losses == 10);
   CHECK(world.welcomes == 1);
+}
+
+TEST_CASE("what an executor cannot read is refused, once, and does not cut it off") {
+  GateWorld world;
+  std::vector<DataRefused> refusals;
+  world.said.on<DataRefused>(
+      [&](const ExecutorId&, const DataRefused& refused) { refusals.push_back(refused); });
+  const auto client = world.client("e1");
+  client->start();
+  run_until(world.io, [&] { return world.welcomes == 1; });
+  MakeData overdue{.data = make_data_id(),
+                   .terms = {.tenant = {7, "u"}, .name = {}, .secret = std::string(64, 'a')},
+                   .write_within = seconds(1)};
+  overdue.terms.expires_in = milliseconds(-5);
+  world.gate->send(ExecutorId("e1"), overdue);
+  world.gate->send(ExecutorId("e1"), OpenLease{.lease = {1, 5}, .core_ids = {0}});
+  run_until(world.io, [&] { return world.commands.size() == 1 && refusals.size() == 1; });
+  CHECK(refusals.front().data == overdue.data);
+  CHECK(refusals.front().code == ErrorCode::unsupported);
+  CHECK(refusals.front().message.find("'expires_in_ms'") != std::string::npos);
+  // It has been taken, so that it does not come again.
+  world.door.break_all();
+  run_until(world.io, [&] { return world.resumes == 1; });
+  world.gate->send(ExecutorId("e1"), OpenLease{.lease = {1, 6}, .core_ids = {0}});
+  run_until(world.io, [&] { return world.commands.size() == 2; });
+  CHECK(client->unreadable() == 1);
+  CHECK(refusals.size() == 1);
+  CHECK(world.losses == 1);
+}
+
+TEST_CASE("what a gateway cannot read is refused, once, and does not cut the executor off") {
+  GateWorld world;
+  const auto client = world.client("e1");
+  client->start();
+  run_until(world.io, [&] { return world.welcomes == 1; });
+  client->send(DataSealed{make_data_id(), ByteCount{1ULL << 60U}});  // nobody waits for an answer
+  client->send(FindData{9, {7, "u"}, std::string(200, 'n')});
+  client->send(LeaseOpened{{1, 5}, 1});
+  run_until(world.io, [&] { return world.events.heard.size() == 1 && world.declined.size() == 1; });
+  CHECK(world.declined.front().question == 9);
+  CHECK(world.declined.front().code == ErrorCode::unsupported);
+  world.door.break_all();
+  run_until(world.io, [&] { return world.resumes == 1; });
+  client->send(LeaseOpened{{1, 6}, 1});
+  run_until(world.io, [&] { return world.events.heard.size() == 2; });
+  CHECK(world.gate->unreadable() == 2);
+  CHECK(world.declined.size() == 1);
+  CHECK(world.losses == 1);
 }
 
 TEST_CASE("after a restart of the gateway the stream begins afresh") {

@@ -44,6 +44,30 @@ TEST_CASE("a client may ask for separate processes, and the lease says so") {
   }
 }
 
+TEST_CASE("a client may ask for a crew, which is on its host, and the lease says so") {
+  const auto crew = parse_lease_request(as_bytes(R"({"crew":true,"workers":4,"boot_id":"b"})"));
+  REQUIRE(crew.has_value());
+  CHECK(crew->crew);
+  CHECK(crew->at_least == 4);
+  CHECK(crew->worker.client_host_only);
+  CHECK_FALSE(parse_lease_request(as_bytes(R"({"workers":4})"))->crew);
+  CHECK(fault_of(R"({"crew":true,"workers":1,"boot_id":"b"})") ==
+        "'workers' must be 2 to 64 for a crew");
+  CHECK(fault_of(R"({"crew":true,"workers":65,"boot_id":"b"})") ==
+        "'workers' must be 2 to 64 for a crew");
+  CHECK(fault_of(R"({"crew":true,"workers":4,"at_least":2,"boot_id":"b"})") ==
+        "'at_least' must be all workers of a crew");
+  CHECK(fault_of(R"({"crew":true,"workers":4})") ==
+        "'boot_id' must name the client's host, on which its crew is");
+  CHECK(fault_of(R"({"crew":true,"workers":4,"boot_id":"b","separate_processes":true})") ==
+        "'separate_processes' cannot be: a crew's members run all modules of the crew");
+  for (const bool is_crew : {true, false}) {
+    const auto shown =
+        nlohmann::json::parse(lease_json({.id = {3, 17}, .crew = is_crew}, Secrets::hidden));
+    CHECK(shown.at("crew") == is_crew);
+  }
+}
+
 TEST_CASE("a client may ask for workers of its own host alone") {
   CHECK(
       parse_lease_request(as_bytes(R"({"boot_id":"b","remote":false})"))->worker.client_host_only);

@@ -164,6 +164,20 @@ TEST_CASE("a call may ask for a kind of host, and only for one that there is") {
   }
 }
 
+TEST_CASE("the output of a call may become data of a name, and nothing else") {
+  CHECK(parse_invocation_options(with_fields({}), {})->output_data.empty());
+  CHECK(parse_invocation_options(with_fields({{"Orchid-Output", " data=smoothed "}}), {})
+            ->output_data == "smoothed");
+  for (const char* wrong : {"", "data", "data=", "smoothed", "file=smoothed", "data=a b",
+                            "data=a@3", "DATA=a", "data=d-00112233445566778899aabbccddeeff"}) {
+    CAPTURE(wrong);
+    const auto refused = parse_invocation_options(with_fields({{"Orchid-Output", wrong}}), {});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::bad_request);
+    CHECK(refused.error().message.contains("data=NAME"));
+  }
+}
+
 TEST_CASE("If-Match takes tags with quotation marks or a star") {
   const auto tags = parse_precondition(with_fields({{"If-Match", "\"sha256:ab\" , \"x\""}}));
   REQUIRE(tags.has_value());

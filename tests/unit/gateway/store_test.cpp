@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include "database/database.h"
 #include "gateway_fakes.h"
 #include "protocol/digest.h"
-#include "store/database.h"
 
 namespace orchid::gateway {
 namespace {
@@ -131,12 +131,14 @@ TEST_CASE_FIXTURE(StoreFixture, "an accepted invocation and its input survive a 
   InvocationRecord on_card = record("i-1");
   on_card.kind = placement::HostKind::dpu;
   on_card.data = to_string(DataId{});
+  on_card.output_data = "smoothed";
   REQUIRE(insert(on_card, "hello"));
   const auto state = open();
   REQUIRE(state.unfinished.size() == 1);
   CHECK(state.unfinished[0].id == "i-1");
   CHECK(state.unfinished[0].kind == placement::HostKind::dpu);
   CHECK(state.unfinished[0].data == to_string(DataId{}));
+  CHECK(state.unfinished[0].output_data == "smoothed");
   CHECK(state.unfinished[0].deadline == 61'000);
   CHECK(as_text(payload("i-1", PayloadKind::input).value()) == "hello");
 }

@@ -55,6 +55,13 @@ TEST_CASE("every numbered control message comes back as it was") {
   separate.separate_processes = true;
   CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = separate})
             .client == separate);
+  ClientTerms of_crew = terms;
+  of_crew.crew = 4;
+  CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = of_crew})
+            .client == of_crew);
+  CHECK(lane_protocol_for(terms) == shared_lane_protocol);
+  CHECK(lane_protocol_for(separate) == apart_lane_protocol);
+  CHECK(lane_protocol_for(of_crew) == crew_lane_protocol);
   CHECK_FALSE(open.holder_uid.has_value());
   CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .holder_uid = 7})
             .holder_uid == 7);
@@ -225,4 +232,54 @@ TEST_CASE("a silent side pings after a second and is lost after five") {
 }
 
 }  // namespace
+namespace {
+
+std::optional<UnreadableMessage> unreadable(const std::string& fields) {
+  const std::string text = R"({"seq":7,"ack":3,)" + fields + "}";
+  const auto frame = parse_control_frame(text);
+  REQUIRE_FALSE(frame.has_value());
+  return unreadable_message(text, frame.error());
+}
+
+template <typename Refusal>
+Refusal refusal_of(const std::string& fields) {
+  const auto message = unreadable(fields);
+  REQUIRE(message.has_value());
+  REQUIRE(message->refusal.has_value());
+  const auto* refusal = std::get_if<Refusal>(&*message->refusal);
+  REQUIRE(refusal != nullptr);
+  CHECK(refusal->code == ErrorCode::unsupported);
+  CHECK(refusal->message.find("install the same release") != std::string::npos);
+  return *refusal;
+}
+
+}  // namespace
+
+TEST_CASE("of a message that cannot be read its number can be, and what its sender waits for") {
+  const DataId data = make_data_id();
+  const std::string named = R"("data":")" + to_string(data) + '"';
+  const auto newer = unreadable(R"("type":"fold_data")");
+  REQUIRE(newer.has_value());
+  CHECK(newer->sequence == 7);
+  CHECK(newer->ack == 3);
+  CHECK_FALSE(newer->refusal.has_value());
+  CHECK(refusal_of<LeaseRefused>(R"("type":"open_lease","lease":"l-1-2")").lease == LeaseId{1, 2});
+  CHECK(refusal_of<DataRefused>(R"("type":"make_data",)" + named).data == data);
+  CHECK(refusal_of<DataNotOffered>(R"("type":"offer_data","transfer":4,)" + named).transfer == 4);
+  CHECK(refusal_of<DataNotFetched>(R"("type":"fetch_data","transfer":5,)" + named).transfer == 5);
+  CHECK(refusal_of<DataDeclined>(R"("type":"find_data","question":6)").question == 6);
+  // Whose answer it would be cannot be read either.
+  CHECK_FALSE(unreadable(R"("type":"make_data","data":"d-7")")->refusal.has_value());
+}
+
+TEST_CASE("a text without a number is no message that could be passed over") {
+  for (const char* text : {"", "[]", R"({"type":"fold_data"})", R"({"type":"hello","ack":1})",
+                           R"({"type":"make_data","seq":0,"ack":0})"}) {
+    CAPTURE(text);
+    CHECK_FALSE(unreadable_message(text, {ErrorCode::bad_request, "no"}).has_value());
+  }
+  CHECK_FALSE(unreadable_message(R"({"type":"x","seq":1,"ack":0})", {ErrorCode::too_large, "no"})
+                  .has_value());
+}
+
 }  // namespace orchid

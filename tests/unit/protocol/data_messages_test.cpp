@@ -35,7 +35,8 @@ DataTerms weather_terms() {
           .version = 7,
           .expires_in = std::chrono::hours(24 * 365),
           .secret = std::string(64, 'a'),
-          .holder_uid = 998};
+          .holder_uid = 998,
+          .copies = 2};
 }
 
 TEST_CASE("an id of data is read only in its one form") {
@@ -56,9 +57,13 @@ TEST_CASE("every message about data comes back as it was") {
   CHECK(make.data == data);
   CHECK(make.terms == weather_terms());
   CHECK(make.write_within.count() == 9000);
+  CHECK_FALSE(make.created_ago.has_value());
+  CHECK(data_back(MakeData{data, weather_terms(), {}, std::chrono::milliseconds(7)}).created_ago ==
+        std::chrono::milliseconds(7));
   const auto nameless = data_back(
       MakeData{data, {.tenant = {}, .bytes = {}, .name = {}, .secret = std::string(64, '0')}, {}});
   CHECK(nameless.terms.name.empty());
+  CHECK(nameless.terms.copies == 1);
   CHECK(nameless.terms.bytes == 0_B);
   CHECK_FALSE(nameless.terms.expires_in.has_value());
   CHECK_FALSE(nameless.terms.holder_uid.has_value());
@@ -81,6 +86,48 @@ TEST_CASE("every message about data comes back as it was") {
   CHECK_FALSE(data_back(CapacityReport{}).data_used.has_value());
 }
 
+TEST_CASE("what is said about copies comes back as it was") {
+  const DataId data = make_data_id();
+  const std::string key(32, 'c');
+  constexpr std::uint64_t transfer = ~std::uint64_t{0};
+  CHECK(data_back(WishCopies{data, 3}).copies == 3);
+  CHECK(data_back(SpareData{data}).data == data);
+  CHECK(data_back(DataKept{data}).data == data);
+  const auto offer = data_back(OfferData{data, transfer, key, std::chrono::milliseconds(70)});
+  CHECK(offer.data == data);
+  CHECK(offer.transfer == transfer);
+  CHECK(offer.key == key);
+  CHECK(offer.within == std::chrono::milliseconds(70));
+  const auto fetch = data_back(FetchData{data, 5, key, "[::1]:7", std::chrono::milliseconds(9)});
+  CHECK(fetch.transfer == 5);
+  CHECK(fetch.key == key);
+  CHECK(fetch.address == "[::1]:7");
+  CHECK(fetch.within == std::chrono::milliseconds(9));
+  CHECK(data_back(EndDataTransfer{data, 6}).transfer == 6);
+  CHECK(data_back(DataOffered{data, 7, "10.0.0.1:9"}).address == "10.0.0.1:9");
+  const auto not_offered = data_back(DataNotOffered{data, 8, ErrorCode::data_lost, "gone"});
+  CHECK(not_offered.transfer == 8);
+  CHECK(not_offered.code == ErrorCode::data_lost);
+  CHECK(not_offered.message == "gone");
+  CHECK(data_back(DataFetched{data, 9}).transfer == 9);
+  const auto broken = data_back(DataNotFetched{data, 10, 3_GiB, ErrorCode::unreachable, "broken"});
+  CHECK(broken.transfer == 10);
+  CHECK(broken.have == 3_GiB);
+  CHECK(broken.code == ErrorCode::unreachable);
+}
+
+TEST_CASE("a key of a transfer has one form, and nobody wants no copy, or very many") {
+  const DataId data{};
+  for (const std::string& key : {std::string(31, 'a'), std::string(33, 'a'), std::string(32, 'A'),
+                                 std::string(32, 'g'), std::string()})
+    CHECK(data_fault_of(OfferData{data, 1, key, {}}).find("'key'") != std::string::npos);
+  for (const std::uint32_t copies : {0U, limits::data_copies + 1, ~0U})
+    CHECK(data_fault_of(WishCopies{data, copies}).find("'copies'") != std::string::npos);
+  MakeData make{.data = data, .terms = weather_terms(), .write_within = {}};
+  make.terms.copies = 0;
+  CHECK(data_fault_of(make).find("'copies'") != std::string::npos);
+}
+
 TEST_CASE("a hello tells of data memory and what is in it, or of none") {
   const std::vector<DataHeld> held{
       {.data = make_data_id(),
@@ -94,7 +141,10 @@ TEST_CASE("a hello tells of data memory and what is in it, or of none") {
     REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message));
     return std::get<ControlHello>(parsed->body);
   };
-  const auto hello = told({.data_memory = DataMemory{1_GiB, 3_MiB}, .data = held});
+  const auto hello =
+      told({.data_memory = DataMemory{1_GiB, 3_MiB}, .data = held, .copies_data = true});
+  CHECK(hello.copies_data);
+  CHECK_FALSE(told({}).copies_data);
   CHECK(hello.data_memory == DataMemory{1_GiB, 3_MiB});
   CHECK(hello.data == held);
   CHECK_FALSE(told({}).data_memory.has_value());
@@ -106,6 +156,7 @@ TEST_CASE("a hello with as many objects as an executor may have fits into a fram
   longest.name = std::string(64, 'n');
   longest.tenant.name = std::string(256, 't');
   longest.tenant.uid = ~0U;
+  longest.copies = limits::data_copies;
   const ControlHello hello{.data = std::vector<DataHeld>(limits::data_per_executor,
                                                          {.terms = longest, .order = 1ULL << 62U})};
   CHECK(parse_control_frame(encode({.body = hello})).has_value());
@@ -129,6 +180,49 @@ TEST_CASE("a bad message about data names the field") {
             R"("reason":"tired"})")
             .error()
             .message.find("'reason'") != std::string::npos);
+}
+
+TEST_CASE("what calls ask of data comes back as it was") {
+  const DataId data = make_data_id();
+  const auto find = data_back(FindData{4, {1000, "ada"}, "weather@3"});
+  CHECK(find.question == 4);
+  CHECK(find.tenant == LeaseTenant{1000, "ada"});
+  CHECK(find.reference == "weather@3");
+  DataTerms made = weather_terms();
+  made.version = 0;
+  const auto offer = data_back(PublishData{5, {{data, made}}});
+  REQUIRE(offer.objects.size() == 1);
+  CHECK(offer.objects[0].data == data);
+  CHECK(offer.objects[0].terms == made);
+  CHECK(data_back(DataFound{6, data}).data == data);
+  const auto accepted = data_back(DataAccepted{
+      7,
+      {{.data = data, .version = 2, .order = 9, .expires_in = std::chrono::milliseconds(8)},
+       {.data = make_data_id()}},
+      998});
+  REQUIRE(accepted.objects.size() == 2);
+  CHECK(accepted.objects[0].data == data);
+  CHECK(accepted.objects[0].version == 2);
+  CHECK(accepted.objects[0].order == 9);
+  CHECK(accepted.objects[0].expires_in == std::chrono::milliseconds(8));
+  CHECK_FALSE(accepted.objects[1].expires_in.has_value());
+  CHECK(accepted.holder_uid == 998);
+  CHECK_FALSE(data_back(DataAccepted{7, {{.data = data}}}).holder_uid.has_value());
+  const auto declined = data_back(DataDeclined{8, ErrorCode::data_elsewhere, "it is on n17"});
+  CHECK(declined.question == 8);
+  CHECK(declined.code == ErrorCode::data_elsewhere);
+  CHECK(declined.message == "it is on n17");
+}
+
+TEST_CASE("an offer is of one tenant, and not of nothing") {
+  DataTerms theirs = weather_terms();
+  theirs.tenant.uid = 1001;
+  CHECK(data_fault_of(PublishData{1, {}}).find("objects") != std::string::npos);
+  CHECK(data_fault_of(PublishData{1, {{make_data_id(), weather_terms()}, {make_data_id(), theirs}}})
+            .find("one tenant") != std::string::npos);
+  CHECK(data_fault_of(DataAccepted{1, {}}).find("objects") != std::string::npos);
+  CHECK(data_fault_of(FindData{1, {1, "a"}, std::string(129, 'n')}).find("reference") !=
+        std::string::npos);
 }
 
 }  // namespace

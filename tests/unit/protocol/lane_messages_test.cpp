@@ -86,6 +86,17 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(round_trip(LaneEnded{.answered = 6}).answered == 6);
 }
 
+TEST_CASE("a member of a crew is told which one it is, and of how many") {
+  CHECK(round_trip(LaneClaimed{}).members == 0);
+  const auto member = round_trip(LaneClaimed{.member = 3, .members = 64});
+  CHECK(member.member == 3);
+  CHECK(member.members == 64);
+  for (const LaneClaimed& wrong :
+       {LaneClaimed{.member = 1, .members = 1}, LaneClaimed{.member = 1, .members = 65},
+        LaneClaimed{.member = 0, .members = 4}, LaneClaimed{.member = 5, .members = 4}})
+    CHECK_FALSE(parse_lane_message(encode(wrong)).has_value());
+}
+
 TEST_CASE("lane messages about data come back as they were") {
   const DataId first = make_data_id();
   const DataId second = make_data_id();

@@ -94,7 +94,13 @@ TEST_CASE("symbols of this program, of LLVM and of nobody are not on the list") 
 TEST_CASE("the host API is provided by the worker alone") {
   CHECK(is_host_api_symbol("orchid_output"));
   CHECK(is_host_api_symbol("orchid_data"));
+  CHECK(is_host_api_symbol("orchid_forward"));
+  CHECK(is_host_api_symbol("orchid_member"));
+  CHECK(is_host_api_symbol("orchid_member_count"));
   CHECK(is_host_api_symbol("orchid_data_count"));
+  CHECK(is_host_api_symbol("orchid_data_create"));
+  CHECK(is_host_api_symbol("orchid_data_open"));
+  CHECK(is_host_api_symbol("orchid_data_seal"));
   CHECK(is_runtime_symbol("orchid_output"));
   CHECK(find_runtime_symbol("orchid_output") == nullptr);
   const std::vector<std::string> names{"malloc", "orchid_error", "nobody_has_this", "__dso_handle",

@@ -41,7 +41,7 @@ int in_sandbox(SandboxRole role, const std::function<int()>& body,
                                .parent_pid = parent,
                                .keep_descriptors = {},
                                .readable_paths = readable};
-    for (int fd = 0; fd < worker_descriptor_count; ++fd) options.keep_descriptors.push_back(fd);
+    for (int fd = 0; fd < 2 * worker_descriptor_count; ++fd) options.keep_descriptors.push_back(fd);
     if (!confine(options)) ::_exit(99);
     if (stages == Stages::both && !confine_further(options)) ::_exit(99);
     ::_exit(body());
@@ -136,6 +136,66 @@ TEST_CASE("no page is writable and executable, no mapping is shared, and memory 
               ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           return refused(::mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
         }) == 0);
+}
+
+TEST_CASE("a worker may write to a file that it was sent, and executes none of it") {
+  const int own = ::memfd_create("room", 0);
+  REQUIRE(own >= 0);
+  REQUIRE(own < worker_descriptor_count);
+  REQUIRE(::ftruncate(own, 4096) == 0);
+  const int file = ::fcntl(own, F_DUPFD, worker_descriptor_count);
+  REQUIRE(file >= worker_descriptor_count);
+  const auto map = [file](int protection, int flags) {
+    return
+        [=] { return ::mmap(nullptr, 4096, protection, flags, file, 0) == MAP_FAILED ? errno : 0; };
+  };
+  constexpr int both = PROT_READ | PROT_WRITE;
+  for (const SandboxRole role : {SandboxRole::worker, SandboxRole::remote_worker}) {
+    CHECK(in_sandbox(role, map(both, MAP_SHARED)) == 0);
+    CHECK(in_sandbox(role, map(PROT_READ | PROT_EXEC, MAP_SHARED)) == EPERM);
+    CHECK(in_sandbox(role, map(both | PROT_EXEC, MAP_SHARED)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED_VALIDATE)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED | MAP_GROWSDOWN)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED | MAP_ANONYMOUS)) == EPERM);
+    // What it was born with, among it perhaps an RDMA device, by whatever number: the kernel reads
+    // the lower half alone.
+    for (const long number : {long{own}, long{own} | 1L << 32, long{own} | 1L << 63})
+      CHECK(in_sandbox(role, [=] {
+              return ::syscall(SYS_mmap, nullptr, 4096, both, MAP_SHARED, number, 0) == -1 ? errno
+                                                                                           : 0;
+            }) == EPERM);
+  }
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [] { return refused(::syscall(SYS_close, 3L | 1L << 32)); }) == 0);
+  // Its size is not the worker's to change.
+  CHECK(in_sandbox(SandboxRole::worker, [file] { return refused(::ftruncate(file, 0)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [file] { return refused(::fcntl(file, F_ADD_SEALS, F_SEAL_GROW)); }) == 0);
+  ::close(file);
+  ::close(own);
+}
+
+TEST_CASE("a depot hands descriptors on, and does nothing else") {
+  const int file = ::memfd_create("data", 0);
+  REQUIRE(file >= 0);
+  CHECK(in_sandbox(SandboxRole::depot, [file] { return ::close(file); }) == 0);
+  CHECK(in_sandbox(SandboxRole::depot, [file] {
+          return ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED ? 0 : 1;
+        }) == 0);
+  CHECK(in_sandbox(SandboxRole::depot, [] {
+          return refused(::open("/etc/passwd", O_RDONLY)) + refused(::memfd_create("x", 0)) +
+                 refused(::socket(AF_INET, SOCK_STREAM, 0)) +
+                 refused(::socket(AF_UNIX, SOCK_STREAM, 0)) + refused(::fork()) +
+                 refused(::execl("/bin/true", "true", nullptr)) + refused(::kill(::getppid(), 0));
+        }) == 0);
+  // F_SETOWN and O_ASYNC would have the kernel send signals to others for it.
+  CHECK(in_sandbox(SandboxRole::depot, [file] {
+          return refused(::fcntl(file, F_SETOWN, ::getppid())) +
+                 refused(::fcntl(file, F_SETSIG, SIGKILL)) +
+                 refused(::fcntl(file, F_SETFL, O_ASYNC)) + refused(::fcntl(file, F_DUPFD, 0)) +
+                 (::fcntl(file, F_GETFD) >= 0 ? 0 : 1);
+        }) == 0);
+  ::close(file);
 }
 
 TEST_CASE("no mapping is made writable and executable, and code can still be made in two steps") {

@@ -56,6 +56,29 @@ ORCHID_ENTRY(launches_too_much) {
   return orchid_launch(call, &halve, &args, sizeof args, std::uint64_t{1} << 63);
 }
 
+ORCHID_ENTRY(opens_data) {
+  orchid::Call running(call);
+  return orchid::open_data<double>(running, "weather") ? ORCHID_OK : ORCHID_ERROR;
+}
+
+ORCHID_ENTRY(makes_room) {
+  orchid::Call running(call);
+  auto room = orchid::Room<double>::create(running, 8);
+  return room && room->seal(8) ? ORCHID_OK : ORCHID_ERROR;
+}
+
+ORCHID_ENTRY(makes_room_without_number) {
+  orchid::Call running(call);
+  return orchid::Room<double>::create(running, (std::size_t{1} << 61U) + 1) ? ORCHID_OK
+                                                                            : ORCHID_ERROR;
+}
+
+ORCHID_ENTRY(seals_nothing) {
+  char id[ORCHID_DATA_ID_SIZE] = "x";
+  const std::int32_t status = orchid_data_seal(call, nullptr, 0, "weather", id);
+  return *id == 0 ? status : ORCHID_OK;
+}
+
 ORCHID_ENTRY(asks_for_data) {
   const void* bytes = &input;
   std::uint64_t size = 1;

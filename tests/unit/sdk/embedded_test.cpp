@@ -114,4 +114,30 @@ TEST_CASE("a native twin is given no data objects, and is told so when it asks f
   }
 }
 
+TEST_CASE(
+    "a room for more elements than have a number of bytes is refused before anybody is asked") {
+  try {
+    (void)call_native(orchid_embedded_makes_room_without_number, {});
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.message() ==
+          "2305843009213693953 elements of 8 bytes are more than any memory has");
+  }
+}
+
+TEST_CASE("a native twin neither opens nor makes data, and is told what would help") {
+  for (const auto* function :
+       {&orchid_embedded_opens_data, &orchid_embedded_makes_room, &orchid_embedded_seals_nothing}) {
+    CAPTURE(function->name);
+    try {
+      (void)call_native(*function, {});
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::function_error);
+      CHECK(error.message().starts_with("a call within the program opens and makes no data"));
+      CHECK(error.message().ends_with("through a lease"));
+    }
+  }
+}
+
 }  // namespace orchid

@@ -35,8 +35,8 @@ TEST_CASE("outcomes and error codes have kinds of the same names") {
   }
   CHECK(kind_of(ErrorCode::compile_limit) == ErrorKind::module_rejected);
   CHECK(kind_of(ErrorCode::no_data_memory) == ErrorKind::no_capacity);
-  CHECK(kind_of(ErrorCode::data_lost) == ErrorKind::not_found);
-  CHECK(kind_of(ErrorCode::data_elsewhere) == ErrorKind::conflict);
+  CHECK(kind_of(ErrorCode::data_lost) == ErrorKind::data_lost);
+  CHECK(kind_of(ErrorCode::data_elsewhere) == ErrorKind::data_elsewhere);
   CHECK_FALSE(is_outcome(ErrorKind::internal));
   CHECK_FALSE(is_outcome(ErrorKind::lease_ended));
 }

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <utility>
+
 namespace orchid::executor {
 
 PacketChannel::PacketChannel(boost::asio::io_context& io, UniqueFd socket, Handlers handlers)
@@ -40,6 +42,14 @@ void PacketChannel::read_rest() {
     if (!packet || !*packet) return;
     handlers->on_packet(**packet);
   }
+}
+
+void PacketChannel::when_writable(Task writable) {
+  socket_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
+                     [alive = std::weak_ptr<Handlers>(handlers_), writable = std::move(writable)](
+                         const boost::system::error_code& error) mutable {
+                       if (!error && !alive.expired()) writable();
+                     });
 }
 
 Result<void> PacketChannel::send(std::string_view text, const std::vector<int>& descriptors) {

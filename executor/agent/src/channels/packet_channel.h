@@ -8,6 +8,7 @@
 
 #include "channels/lane_channel.h"
 #include "foundation/result.h"
+#include "foundation/task.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::executor {
@@ -20,6 +21,9 @@ class PacketChannel final : public LaneChannel {
 
   [[nodiscard]] Result<void> send(std::string_view text,
                                   const std::vector<int>& descriptors) override;
+  /// `writable`: once, when there is room for more again, unless the channel is destroyed before.
+  /// Not before it has been called.
+  void when_writable(Task writable);
   /// Takes all that has come and was not looked at: from a process that has ended, and so says
   /// nothing more.
   void read_rest();

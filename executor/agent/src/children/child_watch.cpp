@@ -49,6 +49,10 @@ void ChildWatch::wait_for_signal() {
   });
 }
 
+void ChildWatch::forget(pid_t pid) {
+  if (handlers_.erase(pid) != 0 && early_.erase(pid) == 0) forgotten_.insert(pid);
+}
+
 void ChildWatch::watch(pid_t pid, Handler handler) {
   handlers_[pid] = std::move(handler);
   if (early_.contains(pid)) boost::asio::post(signals_.get_executor(), [this] { collect(); });
@@ -76,7 +80,7 @@ void ChildWatch::collect() {
     const bool ended = event->kind != ChildEvent::Kind::stopped;
     const auto found = handlers_.find(info.si_pid);
     if (found == handlers_.end()) {
-      if (ended) early_.emplace(info.si_pid, *event);
+      if (ended && forgotten_.erase(info.si_pid) == 0) early_.emplace(info.si_pid, *event);
       continue;
     }
     const Handler handler = found->second;  // it may forget itself

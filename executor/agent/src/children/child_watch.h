@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace orchid::executor {
@@ -28,8 +29,9 @@ class ChildWatch {
   /// `handler` is called for each event until the child has ended; an event that came before this
   /// call is not lost.
   void watch(pid_t pid, Handler handler);
-  /// The child is no longer of interest; it is still reaped.
-  void forget(pid_t pid) { handlers_.erase(pid); }
+  /// The child is no longer of interest; it is still reaped. Its end is not told to whoever watches
+  /// another child with its number.
+  void forget(pid_t pid);
   /// Children whose end is waited for.
   [[nodiscard]] std::size_t watched() const { return handlers_.size(); }
   [[nodiscard]] std::vector<pid_t> pids() const;
@@ -41,6 +43,7 @@ class ChildWatch {
   boost::asio::signal_set signals_;
   std::unordered_map<pid_t, Handler> handlers_;
   std::unordered_map<pid_t, ChildEvent> early_;  // ended before anybody asked
+  std::unordered_set<pid_t> forgotten_;          // that have not ended
 };
 
 }  // namespace orchid::executor

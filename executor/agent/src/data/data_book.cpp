@@ -9,10 +9,11 @@
 namespace orchid::executor {
 namespace {
 
+using std::chrono::milliseconds;
+
 /// A time so far away that the clock does not have it is never.
-MonotonicTime time_after(MonotonicTime now, std::chrono::milliseconds time) {
-  const auto most =
-      std::chrono::duration_cast<std::chrono::milliseconds>(MonotonicTime::max() - now);
+MonotonicTime time_after(MonotonicTime now, milliseconds time) {
+  const auto most = std::chrono::duration_cast<milliseconds>(MonotonicTime::max() - now);
   return time >= most ? MonotonicTime::max() : now + time;
 }
 
@@ -105,21 +106,24 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
                                                             options_.per_tenant.value)
                                              : 0},
                          .objects = own.objects >= options_.most_per_tenant ? 1U : 0U};
+  // For a copy nothing goes that may be the last one: who orders it knows what can.
+  const bool evicts = !request.created_ago.has_value();
   auto victims = find_victims(over_share, tenant, {});
-  if (!victims) return fail(over_quota(request, over_share));
+  if (!victims || (!evicts && !victims->empty())) return fail(over_quota(request, over_share));
   const Share freed = share_of(*victims);
   const Share beyond{.bytes = {bytes_beyond(used_.bytes.value - freed.bytes.value,
                                             terms.bytes.value, options_.budget.value)},
                      .objects = used_.objects - freed.objects >= options_.most_objects ? 1U : 0U};
   const auto others = find_victims(beyond, std::nullopt, *victims);
-  if (!others) return fail(no_room(request, beyond));
+  if (!others || (!evicts && !others->empty())) return fail(no_room(request, beyond));
   victims->insert(victims->end(), others->begin(), others->end());
   for (const DataId& victim : *victims) remove(objects_.find(victim));
   charge(tenant, terms.bytes);
   objects_.emplace(request.data,
                    Object{.terms = terms,
+                          .is_copy = request.created_ago.has_value(),
                           .write_by = time_after(now, request.write_within),
-                          .created = now,
+                          .created = now - request.created_ago.value_or(milliseconds(0)),
                           .expires = terms.expires_in ? time_after(now, *terms.expires_in)
                                                       : MonotonicTime::max(),
                           .used = now});
@@ -131,8 +135,9 @@ Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
   const auto found = objects_.find(request.data);
   const bool knows =
       found != objects_.end() && equal_in_constant_time(found->second.terms.secret, request.secret);
-  const bool may = knows && (uid == 0 || uid == found->second.terms.tenant.uid ||
-                             uid == found->second.terms.holder_uid);
+  const bool may =
+      knows && !found->second.made_by &&
+      (uid == 0 || uid == found->second.terms.tenant.uid || uid == found->second.terms.holder_uid);
   if (!may) return fail(ErrorCode::denied, "there is no such data here for this user and secret");
   Object& object = found->second;
   if (request.access == DataAccess::read) {
@@ -145,7 +150,7 @@ Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
                       " readers on this executor, and no more; try again when some have finished");
     ++readers;
     ++object.pins;
-  } else if (object.sealed || std::exchange(object.writer_came, true)) {
+  } else if (object.sealed || object.is_copy || std::exchange(object.writer_came, true)) {
     return fail(ErrorCode::conflict,
                 "the data can be opened for writing once, before it is sealed");
   }
@@ -177,7 +182,8 @@ void DataBook::begin_to_seal(const SealData& request, MonotonicTime now) {
 Result<ByteCount> DataBook::seal(const DataId& data, MonotonicTime now) {
   const auto found = objects_.find(data);
   if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no such data");
-  if (!std::exchange(found->second.sealed, true)) found->second.created = now;
+  if (!std::exchange(found->second.sealed, true) && !found->second.is_copy)
+    found->second.created = now;
   found->second.used = now;
   return found->second.terms.bytes;
 }
@@ -189,9 +195,25 @@ bool DataBook::drop(const DataId& data) {
   return true;
 }
 
-Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, MonotonicTime now) {
+bool DataBook::drop_slowly(const DataId& data) {
   const auto found = objects_.find(data);
-  if (found == objects_.end() || !found->second.sealed)
+  if (found == objects_.end()) return false;
+  ++found->second.pins;
+  remove(found);
+  return true;
+}
+
+bool DataBook::drop_unless_used(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end() || !found->second.sealed || found->second.pins != 0) return false;
+  remove(found);
+  return true;
+}
+
+Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, MonotonicTime now,
+                                std::optional<std::uint64_t> worker) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end() || !found->second.is_there_for(worker))
     return fail(ErrorCode::data_lost, "this executor does not have the data");
   Object& object = found->second;
   if (object.terms.tenant.uid != tenant)
@@ -199,6 +221,27 @@ Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, Monoto
   ++object.pins;
   object.used = now;
   return object.terms.bytes;
+}
+
+Result<ByteCount> DataBook::open_for_copy(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no room for the copy");
+  Object& object = found->second;
+  if (object.sealed || !object.is_copy)
+    return fail(ErrorCode::conflict, "the room is not one for a copy");
+  ++object.pins;
+  return object.terms.bytes;
+}
+
+Result<ByteCount> DataBook::pin_for_copy(const DataId& data, MonotonicTime now) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return fail(ErrorCode::data_lost, "this executor does not have it");
+  return pin(data, found->second.terms.tenant.uid, now);
+}
+
+void DataBook::want_copies(const DataId& data, std::uint32_t copies) {
+  if (const auto found = objects_.find(data); found != objects_.end())
+    found->second.terms.copies = copies;
 }
 
 void DataBook::unpin(const DataId& data) {
@@ -213,7 +256,8 @@ void DataBook::unpin(const DataId& data) {
 }
 
 DataBook::Objects::iterator DataBook::remove(Objects::iterator object) {
-  const auto& [data, was] = *object;
+  auto& [data, was] = *object;
+  forget_maker(data, was);
   const std::uint32_t tenant = was.terms.tenant.uid;
   if (was.pins > 0)
     left_.emplace(data, Left{.bytes = was.terms.bytes, .tenant = tenant, .pins = was.pins});
@@ -239,7 +283,7 @@ std::vector<DataDropped> DataBook::end_overdue(MonotonicTime now) {
 std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known) {
   std::vector<DataId> dropped;
   for (auto object = objects_.begin(); object != objects_.end();) {
-    if (known.contains(object->first)) {
+    if (known.contains(object->first) || object->second.made_by) {
       ++object;
       continue;
     }
@@ -249,12 +293,13 @@ std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known)
   return dropped;
 }
 
+std::vector<DataId> DataBook::drop_all() { return keep_only({}); }
+
 std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
   using std::chrono::duration_cast;
-  using std::chrono::milliseconds;
   std::vector<DataHeld> held;
   for (const auto& [data, object] : objects_) {
-    if (!object.sealed) continue;
+    if (!object.sealed || object.made_by) continue;
     DataHeld one{.data = data,
                  .terms = object.terms,
                  .created_ago = duration_cast<milliseconds>(now - object.created),

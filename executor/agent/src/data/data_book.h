@@ -37,10 +37,10 @@ class DataBook {
   };
   explicit DataBook(const Options& options) : options_(options) {}
 
-  /// Room for an object; the names of those that it took the place of. Idempotent: a room that is
-  /// there with the same terms is answered as if it were new. Errors, nothing changed:
-  /// `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict` (the id with
-  /// other terms, or sealed).
+  /// Room for an object; the names of those that it took the place of: none for a copy's.
+  /// Idempotent: a room that is there with the same terms is answered as if it were new. Errors,
+  /// nothing changed: `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict`
+  /// (the id with other terms, or sealed).
   [[nodiscard]] Result<std::vector<DataId>> make(const MakeData& request, MonotonicTime now);
   /// Whether a peer of that uid may have its bytes. Only one writer opens a room; whoever reads is
   /// counted until `stop_reading`. Errors: `denied` (no such object, a wrong secret, another user:
@@ -48,6 +48,9 @@ class DataBook {
   /// `no_capacity` (the tenant's objects have too many readers).
   [[nodiscard]] Result<ByteCount> open(const LaneOpenData& request, std::uint32_t uid,
                                        MonotonicTime now);
+  /// Somebody of ours writes the bytes of a copy into it from now on; nobody else opens it to
+  /// write. Errors: `not_found` (no such room), `conflict` (it is a client's, or sealed).
+  [[nodiscard]] Result<ByteCount> open_for_copy(const DataId& data);
   /// One reader less; once for each `open` to read.
   void stop_reading(const DataId& data);
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
@@ -57,21 +60,65 @@ class DataBook {
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
   /// True when it was there.
   bool drop(const DataId& data);
-  /// A worker of that tenant has it mapped from now on. Errors: `data_lost` (not there, or not
-  /// sealed), `denied` (another tenant's).
-  [[nodiscard]] Result<ByteCount> pin(const DataId& data, std::uint32_t tenant, MonotonicTime now);
-  /// The worker has it mapped no more; once for each `pin`.
+  /// The same, and it is charged until `unpin`: until its pages have been given back.
+  bool drop_slowly(const DataId& data);
+
+  /// As `make`, for a call of that worker. The object is nobody else's business until `publish`: it
+  /// is not evicted, not told of, and a gateway that begins afresh does not end it.
+  [[nodiscard]] Result<std::vector<DataId>> make_in_call(const MakeData& request,
+                                                         std::uint64_t worker, MonotonicTime now);
+  /// A room of that id is a lease's from now on, until it is dropped: it is neither written nor
+  /// sealed, and as private as what a call makes.
+  void keep_for_lease(const DataId& data);
+  /// What that worker's call may seal, or has sealed so: its room, of at least so many bytes.
+  /// Errors: `not_found`, `too_large`, `conflict` (sealed otherwise).
+  [[nodiscard]] Result<void> check_seal_in_call(const DataId& data, std::uint64_t worker,
+                                                ByteCount used) const;
+  /// It is sealed, has `used` bytes, which are all that is charged, and is to have that name.
+  void seal_in_call(const DataId& data, ByteCount used, std::string name, MonotonicTime now);
+  struct MadeInCall {
+    DataId data;
+    DataTerms terms;
+    bool sealed = false;
+  };
+  /// What is sealed in the order in which it was sealed, after what is not.
+  [[nodiscard]] std::vector<MadeInCall> made_by(std::uint64_t worker) const;
+  /// That worker's call has sealed it, and it is there, unpublished.
+  [[nodiscard]] bool is_sealed_by(const DataId& data, std::uint64_t worker) const;
+  /// The gateway knows it from now on. False: it is not there any more.
+  bool publish(const DataAccepted::Object& object, std::optional<std::uint32_t> holder_uid,
+               MonotonicTime now);
+  /// True when it was there, and sealed, and nobody uses it.
+  bool drop_unless_used(const DataId& data);
+  /// A worker of that tenant has it mapped from now on. `worker`: what its own call has made, too.
+  /// Errors: `data_lost` (not there, or not sealed, or another call's that was not published),
+  /// `denied` (another tenant's).
+  [[nodiscard]] Result<ByteCount> pin(const DataId& data, std::uint32_t tenant, MonotonicTime now,
+                                      std::optional<std::uint64_t> worker = std::nullopt);
+  /// Somebody of ours sends it elsewhere from now on. Errors: `data_lost` (not there, or not
+  /// sealed).
+  [[nodiscard]] Result<ByteCount> pin_for_copy(const DataId& data, MonotonicTime now);
+  /// So many copies are wanted.
+  void want_copies(const DataId& data, std::uint32_t copies);
+  /// The worker, or the copy, has it no more; once for each `pin`, `pin_for_copy` and
+  /// `open_for_copy`, and for `drop_slowly`.
   void unpin(const DataId& data);
 
   /// What is over now: it is dropped.
   [[nodiscard]] std::vector<DataDropped> end_overdue(MonotonicTime now);
-  /// Drops all others; their ids.
+  /// Drops all others, but for what calls have made and not published; their ids.
   [[nodiscard]] std::vector<DataId> keep_only(const std::unordered_set<DataId>& known);
-  [[nodiscard]] std::vector<DataId> drop_all() { return keep_only({}); }
+  [[nodiscard]] std::vector<DataId> drop_all();
 
   /// The sealed ones, with the time that they have left.
   [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;
   [[nodiscard]] bool contains(const DataId& data) const { return objects_.contains(data); }
+  /// It is sealed, that tenant's, and there for that worker.
+  [[nodiscard]] bool has_for(const DataId& data, std::uint32_t tenant, std::uint64_t worker) const {
+    const auto found = objects_.find(data);
+    return found != objects_.end() && found->second.is_there_for(worker) &&
+           found->second.terms.tenant.uid == tenant;
+  }
   [[nodiscard]] ByteCount used() const { return used_.bytes; }
   [[nodiscard]] ByteCount used_by(std::uint32_t tenant) const { return share_of(tenant).bytes; }
   [[nodiscard]] ByteCount budget() const { return options_.budget; }
@@ -82,13 +129,22 @@ class DataBook {
     bool sealed = false;
     bool writer_came = false;
     bool is_written = false;  // whole, and to be sealed
+    bool is_copy = false;     // it was sealed elsewhere before
     MonotonicTime write_by;
     MonotonicTime created;
     std::uint64_t order = 0;  // among the versions of its name, as the gateway said
     MonotonicTime expires = MonotonicTime::max();
     MonotonicTime used;
-    unsigned pins = 0;  // workers that have it mapped, and readers
-    [[nodiscard]] bool may_be_evicted() const { return sealed && terms.name.empty() && pins == 0; }
+    unsigned pins = 0;                     // who has it mapped, and readers
+    std::optional<std::uint64_t> made_by;  // the worker whose call has made it, and has not ended
+    std::uint64_t sealed_as = 0;           // of those that calls seal, in their order
+    /// Sealed; and what a call has made is nobody else's before it is published.
+    [[nodiscard]] bool is_there_for(const std::optional<std::uint64_t>& worker) const {
+      return sealed && (!made_by || made_by == worker);
+    }
+    [[nodiscard]] bool may_be_evicted() const {
+      return sealed && terms.name.empty() && pins == 0 && !made_by;
+    }
   };
   using Objects = std::unordered_map<DataId, Object>;
   /// Dropped, and still mapped by workers or being read.
@@ -112,10 +168,13 @@ class DataBook {
   void charge(std::uint32_t tenant, ByteCount bytes);
   void give_back(std::uint32_t tenant, ByteCount bytes);
   Objects::iterator remove(Objects::iterator object);
+  void forget_maker(const DataId& data, Object& object);
 
   Options options_;
   Objects objects_;
   std::unordered_map<DataId, Left> left_;
+  std::unordered_map<std::uint64_t, std::unordered_set<DataId>> made_;  // by worker; none is empty
+  std::uint64_t seals_in_calls_ = 0;
   Share used_;
   std::map<std::uint32_t, Share> used_by_;        // by uid; none has no objects
   std::map<std::uint32_t, std::size_t> readers_;  // by uid of the objects' tenant; none is 0

@@ -2,8 +2,11 @@
 // memory files, and who may have which.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -33,6 +36,8 @@ class DataService {
   void obey(const MakeData& request);
   void obey(const SealData& request);
   void obey(const DropData& request);
+  void obey(const SpareData& request);
+  void obey(const WishCopies& request) { book_.want_copies(request.data, request.copies); }
   /// Drops what is over.
   void tick();
   /// What a hello tells of it.
@@ -42,7 +47,9 @@ class DataService {
   /// sealed since.
   void begin_afresh();
   /// The grant ends: nothing is made from now on, and nothing is kept. Nobody is told: the
-  /// executor is about to hang up, and workers are about to end with what they have mapped.
+  /// executor is about to hang up, and workers are about to end with what they have mapped. What
+  /// their calls are making goes with them: a call that is spared for a moment is not to lose the
+  /// ground under its feet.
   void end();
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
   [[nodiscard]] bool settled() const { return slow_.idle(); }
@@ -55,16 +62,55 @@ class DataService {
   };
   [[nodiscard]] Result<Opened> open(const LaneOpenData& request, std::uint32_t uid);
   void stop_reading(const DataId& data) { book_.stop_reading(data); }
-  /// For a worker of that tenant, which has it from now on until `leave`. Errors: as of
-  /// `DataBook::pin`; `system`.
-  [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant);
+  /// For a worker of that tenant, which has it from now on until `leave`. `worker`: as of
+  /// `DataBook::pin`. Errors: as of that; `system`.
+  [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant,
+                                    std::optional<std::uint64_t> worker = std::nullopt);
   void leave(const DataId& data) { book_.unpin(data); }
+  /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
+  /// `system`.
+  [[nodiscard]] Result<Opened> lend(const DataId& data);
+  /// The room that a copy is written into, by a process that has it until `leave`. Errors: as of
+  /// `DataBook::open_for_copy`; `system`.
+  [[nodiscard]] Result<Opened> open_for_copy(const DataId& data);
+
+  /// Room for a call of that worker, charged whole: a descriptor to write to and to map. Errors: as
+  /// of `DataBook::make`; `lease_ended`, `system`.
+  struct Room {
+    DataId data;
+    UniqueFd file;
+  };
+  [[nodiscard]] Result<Room> make_in_call(const LeaseTenant& tenant, ByteCount most,
+                                          std::uint64_t worker);
+  /// Memory for a lease, charged whole, until `discard`: zero pages, whose number cannot change.
+  /// Errors: as of `DataBook::make`; `lease_ended`, `system`.
+  [[nodiscard]] Result<Room> make_for_lease(const LeaseTenant& tenant, ByteCount bytes);
+  /// `done`: now or later, when nobody can change its first `used` bytes any more, and there are no
+  /// others. Errors: as of `DataBook::check_seal_in_call`; `conflict` (its writer still has it open
+  /// or mapped), `system`.
+  struct SealInCall {
+    DataId data;
+    std::uint64_t worker = 0;
+    ByteCount used;
+    std::string name;  // "": it has none
+  };
+  void seal_in_call(SealInCall request, const std::function<void(const Result<void>&)>& done);
+  /// All of them, which that worker's call has sealed, or none. The gateway is told that they are
+  /// kept. Errors: `data_lost` (one is not there any more), `system`.
+  [[nodiscard]] Result<void> publish(const DataAccepted& accepted, std::uint64_t worker);
+  /// What is to be seen by nobody. It is charged until its pages have been given back; `done`, if
+  /// it is one: then, or at once when there is no such object.
+  void discard(const DataId& data, const std::function<void()>& done = {});
 
   [[nodiscard]] const DataBook& book() const { return book_; }
   [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }
 
  private:
+  [[nodiscard]] Result<void> begin_room(const MakeData& request,
+                                        const std::optional<std::uint64_t>& worker);
   void sealed(const DataId& data, const Result<void>& result);
+  /// Has been pinned for it.
+  [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
   /// The book has dropped it.
   void forget(const DataId& data);
   void tell(const ControlMessage& message);
@@ -72,6 +118,9 @@ class DataService {
   DataBook book_;
   Handlers handlers_;
   std::unordered_map<DataId, MemoryFile> files_;
+  /// Of the rooms that are being sealed: by which order. An id may come again meanwhile.
+  std::unordered_map<DataId, std::uint64_t> seals_;
+  std::uint64_t newest_seal_ = 0;
   std::unordered_set<DataId> introduced_;  // in the last hello
   bool ended_ = false;
   std::shared_ptr<char> alive_ =

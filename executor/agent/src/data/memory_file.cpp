@@ -9,47 +9,108 @@
 
 namespace orchid::executor {
 
-Result<MemoryFile> MemoryFile::make(ByteCount bytes) {
+namespace {
+
+Result<UniqueFd> make_file(ByteCount bytes) {
   UniqueFd file(::memfd_create("orchid-data", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return fail_errno("memfd_create for data");
   if (::ftruncate(file.get(), static_cast<off_t>(bytes.value)) != 0)
     return fail_errno("size of a memory file for data");
-  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-    return fail_errno("seal the size of data");
-  return MemoryFile(std::move(file));
+  return file;
 }
 
+Result<void> add_seals(const UniqueFd& file, int seals, const char* what) {
+  if (::fcntl(file.get(), F_ADD_SEALS, seals) != 0) return fail_errno(what);
+  return {};
+}
+
+bool has_seals(const UniqueFd& file, int wanted) {
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  return seals >= 0 && (seals & wanted) == wanted;
+}
+
+Failure still_in_use() {
+  return {ErrorCode::conflict,
+          "the writer still has the data mapped or open; let go of it before it is sealed"};
+}
+
+}  // namespace
+
+Result<MemoryFile> MemoryFile::make(ByteCount bytes) {
+  auto file = make_file(bytes);
+  if (!file) return fail(std::move(file.error()));
+  if (auto sealed = add_seals(*file, F_SEAL_SHRINK | F_SEAL_GROW, "seal the size of data"); !sealed)
+    return fail(std::move(sealed.error()));
+  return MemoryFile(std::move(*file));
+}
+
+/// The kernel counts who has opened a file to write, and does not count who has made it.
+Result<MemoryFile> MemoryFile::make_for_call(ByteCount bytes) {
+  auto made = make_file(bytes);
+  if (!made) return fail(std::move(made.error()));
+  if (auto sealed = add_seals(*made, F_SEAL_GROW, "seal the size of data"); !sealed)
+    return fail(std::move(sealed.error()));
+  auto opened = MemoryFile(std::move(*made)).open_again(O_RDWR);
+  if (!opened) return fail(std::move(opened.error()));
+  return MemoryFile(std::move(*opened));
+}
+
+void MemoryFile::empty() { static_cast<void>(::ftruncate(file_.get(), 0) == 0); }
+
 Result<void> MemoryFile::seal() {
-  if (::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) == 0) return {};
-  const int why = errno;
   constexpr int all = F_SEAL_WRITE | F_SEAL_SEAL;
-  if (const int seals = ::fcntl(file_.get(), F_GET_SEALS); seals >= 0 && (seals & all) == all)
-    return {};
-  if (why == EBUSY)
-    return fail(ErrorCode::conflict,
-                "the writer still has the data mapped; unmap it before it is sealed");
+  if (has_seals(file_, all)) return {};
+  if (::fcntl(file_.get(), F_ADD_SEALS, all) == 0) return {};
+  const int why = errno;
+  if (has_seals(file_, all)) return {};
+  if (why == EBUSY) return fail(still_in_use());
   errno = why;
   return fail_errno("seal data");
 }
 
-Result<MemoryFile> MemoryFile::duplicate() const {
-  auto file = open_to_write();
-  if (!file) return fail(std::move(file.error()));
-  return MemoryFile(std::move(*file));
+/// A lease for a writer is given to who alone has a file open, in however many descriptors of one
+/// opening; a mapping has its file open.
+Result<void> MemoryFile::check_alone() const {
+  if (::fcntl(file_.get(), F_SETLEASE, F_WRLCK) != 0) {
+    if (errno == EAGAIN) return fail(still_in_use());
+    return fail_errno("find out who has data open");
+  }
+  if (::fcntl(file_.get(), F_SETLEASE, F_UNLCK) != 0) return fail_errno("give a lease back");
+  return {};
 }
 
-Result<UniqueFd> MemoryFile::open_to_write() const {
-  UniqueFd writer(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!writer) return fail_errno("open data to write");
-  return writer;
+/// Who is alone has nobody who could change the size in between.
+Result<void> MemoryFile::seal_for_call(ByteCount size) {
+  if (has_seals(file_, F_SEAL_WRITE)) return {};
+  if (auto alone = check_alone(); !alone) return alone;
+  if (::ftruncate(file_.get(), static_cast<off_t>(size.value)) != 0)
+    return fail_errno("shrink data to its size");
+  if (::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE) == 0) return {};
+  if (errno == EBUSY) return fail(still_in_use());
+  return fail_errno("seal data");
 }
+
+Result<void> MemoryFile::fix_size() {
+  return add_seals(file_, F_SEAL_SHRINK | F_SEAL_SEAL, "seal the size of data");
+}
+
+Result<MemoryFile> MemoryFile::duplicate() const {
+  UniqueFd same(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!same) return fail_errno("duplicate a descriptor of data");
+  return MemoryFile(std::move(same));
+}
+
+/// Not a duplicate: the kernel is to know our opening from the writer's.
+Result<UniqueFd> MemoryFile::open_to_write() const { return open_again(O_RDWR); }
 
 /// The right to write is the descriptor's, not the file's: a duplicate would have it, too.
-Result<UniqueFd> MemoryFile::open_to_read() const {
+Result<UniqueFd> MemoryFile::open_to_read() const { return open_again(O_RDONLY); }
+
+Result<UniqueFd> MemoryFile::open_again(int flags) const {
   const std::string path = "/proc/self/fd/" + std::to_string(file_.get());
-  UniqueFd reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!reader) return fail_errno("open data to read");
-  return reader;
+  UniqueFd opened(::open(path.c_str(), flags | O_CLOEXEC));
+  if (!opened) return fail_errno(flags == O_RDONLY ? "open data to read" : "open data to write");
+  return opened;
 }
 
 }  // namespace orchid::executor

@@ -15,6 +15,9 @@ class MemoryFile {
   /// All zeros. Its size cannot change from here on. Pages are taken when they are first written
   /// to. Errors: `system`.
   [[nodiscard]] static Result<MemoryFile> make(ByteCount bytes);
+  /// The same for a function, which may do with it what it likes: it can get smaller until
+  /// `fix_size`, so that its pages are given back whoever has it open.
+  [[nodiscard]] static Result<MemoryFile> make_for_call(ByteCount bytes);
 
   /// For the writer of a room: it can write the file, and map it shared. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_write() const;
@@ -23,11 +26,21 @@ class MemoryFile {
   /// Nobody can change the bytes from now on. Again: nothing happens. The kernel looks at all pages
   /// meanwhile. Errors: `conflict`: a writer still has it mapped; `system`.
   [[nodiscard]] Result<void> seal();
+  /// The same for one that was made for a call, cut to `size` first, which is not more than it has.
+  /// The kernel proves that the writer has let go of it altogether, so that nobody can keep the
+  /// pages. Errors: `conflict`: the writer has it open or mapped, in whatever way; `system`.
+  [[nodiscard]] Result<void> seal_for_call(ByteCount size);
+  /// From now on it cannot get smaller either: before anybody else has it. Errors: `system`.
+  [[nodiscard]] Result<void> fix_size();
+  /// Its pages are given back, also those that somebody has mapped, if it may still get smaller.
+  void empty();
   /// For a reader of a sealed file: its own place in it, and no right to write. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_read() const;
 
  private:
   explicit MemoryFile(UniqueFd file) : file_(std::move(file)) {}
+  [[nodiscard]] Result<UniqueFd> open_again(int flags) const;
+  [[nodiscard]] Result<void> check_alone() const;
   UniqueFd file_;
 };
 

@@ -4,13 +4,19 @@
 
 namespace orchid::executor {
 
-void SlowFileWork::close(MemoryFile file) {
-  thread_.run([file = std::move(file)] {});  // which ends there
+void SlowFileWork::close(MemoryFile file, Task done) {
+  thread_.run([this, file = std::optional(std::move(file)), done = std::move(done)]() mutable {
+    file->empty();
+    file.reset();
+    if (done) post_(std::move(done));
+  });
 }
 
-void SlowFileWork::seal(MemoryFile file, Sealed done) {
-  thread_.run_soon([this, file = std::move(file), done = std::move(done)]() mutable {
-    post_([done = std::move(done), result = file.seal()] { done(result); });
+void SlowFileWork::seal(MemoryFile file, Sealed done, std::optional<ByteCount> size) {
+  thread_.run_soon([this, file = std::move(file), done = std::move(done), size]() mutable {
+    post_([done = std::move(done), result = size ? file.seal_for_call(*size) : file.seal()] {
+      done(result);
+    });
   });
 }
 

@@ -49,7 +49,7 @@ void LaneSession::attach(const DataId& data) {
   if (worker_ == nullptr)
     return done(fail(ErrorCode::no_capacity, "the worker is being replaced; attach again"));
   if (worker_->has_data(data, done)) return;
-  auto taken = services_.data.take(data, tenant_);
+  auto taken = services_.data.take(data, tenant_.uid);
   if (!taken) return done(fail(taken.error()));
   worker_->map_data({.data = data, .file = taken->file.get(), .bytes = taken->bytes}, done,
                     [&services = services_, data] { services.data.leave(data); });

@@ -36,7 +36,7 @@ void LaneSession::swap_worker(MonotonicTime now) {
   if (!swap_by_) swap_by_ = now + swap_patience;
   if (worker_->kill_reason() != KillReason::none) return;  // its end is on the way
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
-  const bool running = run_state_of(word) == RunState::running;
+  const bool running = is_in_call(run_state_of(word));
   if (running && now < *swap_by_) return;
   if (!retire_by_) {
     log::debug("event=worker_swapped lease={} worker={} module={}", to_string(*lease_),
@@ -68,7 +68,7 @@ void LaneSession::was_swapped(const LaneEnded& ended) {
 /// The same module may fail in a smaller worker only, or on a GPU only. What one tenant is told,
 /// such as a compiler's words, is not another one's.
 std::string LaneSession::failed_load_key(const std::string& digest) const {
-  return fmt::format("{} {} {} {}", tenant_, digest, memory_.value,
+  return fmt::format("{} {} {} {}", tenant_.uid, digest, memory_.value,
                      gpu_ ? gpu_->architecture() : "");
 }
 
@@ -107,7 +107,7 @@ void LaneSession::announce(const LaneAnnounce& message) {
     if (const auto self = weak.lock()) self->code_made(digest, code);
   };
   if (gpu_ && !gpu_->expect(digest)) return refuse_more(digest);
-  const bool has_code = services_.code.find({tenant_, digest}, done);
+  const bool has_code = services_.code.find({tenant_.uid, digest}, done);
   const bool has_kernels = !gpu_ || find_kernels(digest);
   if (!has_code || !has_kernels) return send(LaneNeedCode{digest});
   tell_compiling(digest);
@@ -126,14 +126,15 @@ CodeService::Done LaneSession::when_kernels_made(const std::string& digest) {
 }
 
 bool LaneSession::find_kernels(const std::string& digest) {
-  return services_.code.find({tenant_, digest, gpu_->architecture()}, when_kernels_made(digest));
+  return services_.code.find({tenant_.uid, digest, gpu_->architecture()},
+                             when_kernels_made(digest));
 }
 
 /// Its calls wait for a compiler, for however long.
 void LaneSession::tell_compiling(const std::string& digest) {
   if (knows_compiling_ &&
-      (services_.code.is_being_made({tenant_, digest}) ||
-       (gpu_ && services_.code.is_being_made({tenant_, digest, gpu_->architecture()}))))
+      (services_.code.is_being_made({tenant_.uid, digest}) ||
+       (gpu_ && services_.code.is_being_made({tenant_.uid, digest, gpu_->architecture()}))))
     send(LaneCompiling{digest});
 }
 
@@ -149,10 +150,10 @@ void LaneSession::provide(const std::string& digest, UniqueFd module) {
     if (!gpu_->expect(digest)) return refuse_more(digest);
     UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
     if (!copy) return not_made(digest, {ErrorCode::no_capacity, "no descriptor is left"});
-    services_.code.compile({tenant_, digest, gpu_->architecture()}, std::move(copy),
+    services_.code.compile({tenant_.uid, digest, gpu_->architecture()}, std::move(copy),
                            when_kernels_made(digest));
   }
-  services_.code.compile({tenant_, digest}, std::move(module),
+  services_.code.compile({tenant_.uid, digest}, std::move(module),
                          [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
                            if (const auto self = weak.lock()) self->code_made(digest, code);
                          });
@@ -271,7 +272,7 @@ void LaneSession::loaded(const std::string& digest, const CodeService::Code& cod
                          const WorkerSlot& slot, std::chrono::microseconds link) {
   if (unasked_.erase(digest) == 0) send_slot(digest, slot, code, link);
   if (code.tier != CompileTier::quick) return;
-  services_.code.when_better({tenant_, digest},
+  services_.code.when_better({tenant_.uid, digest},
                              [weak = weak_from_this(), digest](const UniqueFd& better) {
                                const auto self = weak.lock();
                                if (self != nullptr && self->worker_ != nullptr)

@@ -12,9 +12,11 @@ namespace orchid::executor {
 
 LaneServer::LaneServer(LaneServices& services, UniqueFd listener, UniqueFd remote)
     : services_(services),
+      crews_(services.workers, services.io),
       listener_(services.io, listener.release()),
       remote_(services.io),
       timer_(services.io) {
+  services_.crews = &crews_;
   accept(Door::local);
   if (!remote) return;
   remote_.assign(remote.release());

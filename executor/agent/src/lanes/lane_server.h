@@ -55,6 +55,7 @@ class LaneServer {
   [[nodiscard]] Sleepers look_at_place(std::span<LaneSession* const> place, MonotonicTime now);
 
   LaneServices& services_;
+  CrewBook crews_;
   boost::asio::posix::stream_descriptor listener_;
   boost::asio::posix::stream_descriptor remote_;
   boost::asio::steady_timer timer_;

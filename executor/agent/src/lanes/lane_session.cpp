@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "protocol/crew.h"
 #include "protocol/digest.h"
 #include "protocol/lane_protocol.h"
 
@@ -89,20 +90,28 @@ void LaneSession::from_client(Packet& packet) {
 
 void LaneSession::claim(const LaneClaim& message) {
   if (lease_) return refuse({ErrorCode::bad_request, "one connection can claim one worker only"});
-  if (message.protocol < shared_lane_protocol || message.protocol > apart_lane_protocol)
+  if (message.protocol < shared_lane_protocol || message.protocol > crew_lane_protocol)
     return refuse({ErrorCode::unsupported,
-                   "this executor speaks the lane protocols 1 and 2; update the older side"});
+                   "this executor speaks the lane protocols 1 to 3; update the older side"});
   apart_ = message.protocol == apart_lane_protocol;
   const auto terms = services_.leases.claim({message.lease, message.secret, uid_, apart_});
   if (!terms) return refuse(terms.error());
   lease_ = message.lease;
   client_terms_ = (*terms)->client;
-  tenant_ = (*terms)->tenant.uid;
+  tenant_ = (*terms)->tenant;
   knows_compiling_ = message.knows_compiling;
   knows_progress_ = message.knows_progress;
   memory_ = (*terms)->memory;
   cores_ = (*terms)->cores_per_worker;
   core_ids_ = (*terms)->core_ids;
+  if (is_in_crew() != (message.protocol == crew_lane_protocol))
+    return refuse({ErrorCode::unsupported,
+                   is_in_crew()
+                       ? "the lease is of a crew: claim its members with lane protocol 3"
+                       : "the lease is of no crew: claim its workers with lane protocol 1"});
+  if (is_in_crew() && !uid_)
+    return refuse({ErrorCode::unsupported,
+                   "a crew and its client are on one host: hold the crew on this one"});
   if (!(*terms)->gpus.empty() && services_.devices != nullptr)
     if (Gpu* gpu = services_.devices->find((*terms)->gpus.front());
         gpu != nullptr && !gpu->architecture().empty())
@@ -119,6 +128,11 @@ void LaneSession::take_worker() {
     }
     self->took(std::move(worker));
   };
+  if (is_in_crew()) {
+    if (!services_.crews->join(crew_member(), client_terms_->crew, taken))
+      refuse({ErrorCode::no_capacity, "the crew has all its members"});
+    return;
+  }
   if (uid_)
     services_.workers.take(taken);
   else
@@ -129,7 +143,7 @@ void LaneSession::take_worker() {
 DeviceOwner LaneSession::device_owner(const std::string& module) const {
   return {.lease = *lease_,
           .module = apart_ ? module : "",
-          .http_tenant = is_apart() ? std::optional(tenant_) : std::nullopt};
+          .http_tenant = is_apart() ? std::optional(tenant_.uid) : std::nullopt};
 }
 
 void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
@@ -139,6 +153,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   links_answered_ = 0;
   idle_memory_ = {};
   sleep_ = {};
+  ending_ = no_call;
   kept_ = {};
   progress_told_ = {};  // its requests have the same numbers
   has_code_ = false;
@@ -148,6 +163,8 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
   if (gpu_) gpu_->took(worker_, device_owner(module_), is_remote());
+  if (services_.depots != nullptr)
+    services_.depots->take(worker_->id(), worker_->take_service(), tenant_);
   worker_->bind_to(core_ids_);
   if (memory_.value != 0) worker_->limit_memory(memory_);
   if (client_terms_) {
@@ -177,6 +194,13 @@ void LaneSession::hand_over() {
                       .request_bytes = lane.geometry.request_bytes,
                       .response_bytes = lane.geometry.response_bytes,
                       .key = {}};
+  if (const auto& seat = worker_->crew_seat()) {
+    claimed.member = seat->place.member;
+    claimed.members = seat->place.members;
+    return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get(),
+                          seat->wires->memory.get(), seat->wires->wake[claimed.member].get(),
+                          seat->wires->wake[crew::client_member].get()});
+  }
   if (uid_)
     return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get()});
   claimed.port = worker_->remote_lane().port;
@@ -200,6 +224,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
                                  : "workers_" + std::string(to_string(ended.outcome))];
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
   cancellations_.clear();
+  if (is_in_crew()) services_.crews->lost(crew_member());
   if (over_) return;
   if (evicted_ || gave_way_) {
     if (is_remote()) ended.log = dead->log_of(ended.request);
@@ -262,8 +287,8 @@ void LaneSession::watch(MonotonicTime now) {
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   if (swap_by_) swap_worker(now);
   worker_->tell_unmaps();
-  watch_loads(now, run_state_of(word) == RunState::running);
-  if (run_state_of(word) != RunState::running) return watch_memory(now);
+  watch_loads(now, is_in_call(run_state_of(word)));
+  if (!is_in_call(run_state_of(word))) return watch_memory(now);
   tell_progress(now);
   if (over_) return;
   if (now - threads_counted_ >= thread_interval) {
@@ -278,6 +303,7 @@ void LaneSession::watch(MonotonicTime now) {
       return worker_->kill(KillReason::memory);
   }
   const std::uint64_t number = call_of(word);
+  if (run_state_of(word) == RunState::ending) return watch_ending(number, now);
   if (gpu_) gpu_->watch();
   if (const auto left = time_left(); left && left->count() <= 0) {
     page.stop.store(number, std::memory_order_relaxed);
@@ -293,6 +319,17 @@ void LaneSession::watch(MonotonicTime now) {
     kill_at = now + limits::cancel_grace;
   } else if (now >= *kill_at) {
     worker_->kill_if_running(number, KillReason::cancelled);
+  }
+}
+
+/// Its outcome is the worker's to tell, and neither a deadline nor the client ends it any more. But
+/// that it says so is no proof of it.
+void LaneSession::watch_ending(std::uint64_t number, MonotonicTime now) {
+  if (ending_ != number) {
+    ending_ = number;
+    ended_by_ = now + ending_patience;
+  } else if (now >= ended_by_) {
+    worker_->kill(KillReason::unresponsive);
   }
 }
 
@@ -314,15 +351,24 @@ void LaneSession::evict(MonotonicTime now) {
     return;  // its end is on the way
   if (worker_ == nullptr) return end();
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
-  if (run_state_of(word) == RunState::running) {
+  if (is_in_call(run_state_of(word))) {
     const std::uint64_t number = call_of(word);
     if (!spared_) {
       const auto left = time_left();
-      spared_ = left && *left < eviction_patience ? number : no_call;
+      const bool is_about_to_end =
+          run_state_of(word) == RunState::ending || (left && *left < eviction_patience);
+      spared_ = is_about_to_end ? number : no_call;
       evict_by_ = now + eviction_patience;
     }
     if (spared_ == number && now < evict_by_) return;
     if (worker_->kill_if_running(number, KillReason::evicted)) return;
+    // It has ended meanwhile, and what it has made is being published.
+    const std::uint64_t now_word = worker_->page().state.load(std::memory_order_acquire);
+    if (run_state_of(now_word) == RunState::ending && spared_ != number) {
+      spared_ = number;
+      evict_by_ = now + eviction_patience;
+      return;
+    }
   }
   worker_->kill(KillReason::evicted);
 }
@@ -337,6 +383,7 @@ void LaneSession::end() {
   // The worker holds this client's data and code: it is never given to another.
   if (gpu_) gpu_->gone();
   if (worker_ != nullptr) worker_->kill(KillReason::released);
+  if (lease_ && is_in_crew()) services_.crews->leave(crew_member());
   if (lease_)
     if (const auto closed = services_.leases.give_back(*lease_)) services_.lease_closed(*closed);
   ended_(*this);

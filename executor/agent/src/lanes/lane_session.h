@@ -14,7 +14,9 @@
 
 #include "channels/lane_channel.h"
 #include "code/code_service.h"
+#include "crews/crew_book.h"
 #include "data/data_service.h"
+#include "depots/depot_pool.h"
 #include "devices/device_pool.h"
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
@@ -43,6 +45,8 @@ struct LaneServices {
   std::function<bool()> memory_ran_out = {};
   FailedLoads failed_loads = {};
   DevicePool* devices = nullptr;  // null: no GPU is offered
+  DepotPool* depots = nullptr;    // null: calls make and open no data
+  CrewBook* crews = nullptr;      // the lane server's
 };
 
 /// Owned by the agent's thread, through LaneServer.
@@ -50,6 +54,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
  public:
   /// A call that has to end within this is not evicted.
   static constexpr std::chrono::milliseconds eviction_patience{50};
+  /// So long a worker may publish what its call has made: longer than it waits for that.
+  static constexpr std::chrono::seconds ending_patience{12};
   /// A worker makes way for one with another module. All of that together is well below what its
   /// client waits for (lane_client::replace_within): a call that runs on is that client's own
   /// doing; then the worker is asked to end, and says that it does; then it has ended.
@@ -94,11 +100,17 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
 
  private:
   [[nodiscard]] bool takes_module(const std::string& digest);
+  /// Its worker is a member of a crew.
+  [[nodiscard]] bool is_in_crew() const { return client_terms_ && client_terms_->crew != 0; }
+  [[nodiscard]] CrewBook::Member crew_member() const {
+    return {.crew = client_terms_->client_lease, .lease = *lease_};
+  }
   /// A client's lease of separate processes: another module gets another worker.
   [[nodiscard]] bool swaps() const { return client_terms_ && client_terms_->separate_processes; }
   void swap_worker(MonotonicTime now);
   void was_swapped(const LaneEnded& ended);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
+  void watch_ending(std::uint64_t number, MonotonicTime now);
   void watch_loads(MonotonicTime now, bool running);
   void watch_memory(MonotonicTime now);
   void tell_progress(MonotonicTime now);
@@ -157,7 +169,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   ByteCount memory_;              // of its worker
   std::uint32_t cores_ = 1;       // of its worker
   CoreList core_ids_;             // of the lease
-  std::uint32_t tenant_ = 0;      // uid
+  LeaseTenant tenant_;            // of the lease
   bool knows_compiling_ = false;  // the client: see LaneCompiling
   bool knows_progress_ = false;   // the client: see LaneProgress
   std::shared_ptr<WorkerProcess> worker_;
@@ -178,6 +190,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool gave_way_ = false;
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
+  std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did
+  MonotonicTime ended_by_;                    // that call
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
   std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call

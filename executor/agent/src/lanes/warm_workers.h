@@ -30,7 +30,7 @@ class SleepWatch {
   /// there is nothing to run.
   [[nodiscard]] bool is_restless(std::uint64_t word, const LinkWork& work,
                                  std::chrono::nanoseconds used, MonotonicTime now) {
-    if (run_state_of(word) != RunState::running)
+    if (!is_in_call(run_state_of(word)))
       runs_since_.reset();
     else if (word != word_)
       runs_since_ = now;

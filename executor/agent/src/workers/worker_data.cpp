@@ -15,7 +15,7 @@ WorkerData::Entries::iterator WorkerData::find(const DataId& data, Predicate whi
 
 bool WorkerData::join(const DataId& data, const Done& done) {
   const auto entry = find(data, [](const Entry& e) { return !e.dropped; });
-  if (entry == entries_.end()) return false;
+  if (entry == entries_.end() || entry->adopted) return false;
   if (entry->answered)
     done(entry->bytes);
   else
@@ -23,10 +23,29 @@ bool WorkerData::join(const DataId& data, const Done& done) {
   return true;
 }
 
+bool WorkerData::knows(const DataId& data) {
+  return find(data, [](const Entry& e) { return !e.dropped; }) != entries_.end();
+}
+
 void WorkerData::add(const DataId& data, ByteCount bytes, Done done, Gone gone) {
+  if (const auto adopted = find(data, [](const Entry& e) { return !e.dropped; });
+      adopted != entries_.end()) {
+    adopted->adopted = adopted->answered = false;
+    adopted->waiting.push_back(std::move(done));
+    return gone();
+  }
   Entry entry{.data = data, .bytes = bytes, .gone = std::move(gone)};
   entry.waiting.push_back(std::move(done));
   entries_.push_back(std::move(entry));
+}
+
+void WorkerData::adopt(const DataId& data, ByteCount bytes, Gone gone) {
+  entries_.push_back({.data = data,
+                      .bytes = bytes,
+                      .answered = true,
+                      .adopted = true,
+                      .waiting = {},
+                      .gone = std::move(gone)});
 }
 
 void WorkerData::drop(const DataId& data) {

@@ -24,8 +24,13 @@ class WorkerData {
 
   /// True: it is mapped, or about to be; `done` is told. False: it has to be added.
   [[nodiscard]] bool join(const DataId& data, const Done& done);
-  /// The worker has been told to map it.
+  /// It is mapped, or about to be, or was adopted.
+  [[nodiscard]] bool knows(const DataId& data);
+  /// The worker has been told to map it. What it has adopted it may not have managed to map: then
+  /// the two are one from now on, and `gone` is told at once.
   void add(const DataId& data, ByteCount bytes, Done done, Gone gone);
+  /// The worker maps it by itself, within a call. Nothing is asked of it.
+  void adopt(const DataId& data, ByteCount bytes, Gone gone);
   /// The worker is to be told to unmap it, if it has it.
   void drop(const DataId& data);
   /// Of each object that it is yet to be told of. `tell`: false if it does not listen now. False:
@@ -46,6 +51,7 @@ class WorkerData {
     DataId data;
     ByteCount bytes;
     bool answered = false;  // it is mapped, or cannot be
+    bool adopted = false;   // the worker has never said whether it is
     bool dropped = false;   // it is to unmap it
     bool told = false;      // of that; it says when it has
     std::vector<Done> waiting;

@@ -45,7 +45,8 @@ void WorkerProcess::load(const LoadRequest& request, LoadDone done) {
             .generation = generation,
             .quick = request.tier == CompileTier::quick,
             .first = first,
-            .on_gpu = request.on_gpu},
+            .on_gpu = request.on_gpu,
+            .digest = request.digest},
        {request.code});
 }
 

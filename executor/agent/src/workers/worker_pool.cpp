@@ -9,6 +9,7 @@
 #include "device/lane_commands.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
+#include "foundation/sockets.h"
 
 namespace orchid::executor {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 /// them.
 constexpr ByteCount ucx_data = 16_MiB;
 constexpr std::chrono::milliseconds birth_pause{3};
+/// So many are born well within the time that one has.
+constexpr std::size_t births_per_deadline = 8;
 /// To the C library: large pages for large blocks of memory, where the kernel leaves that to
 /// programs. A worker with 4 KiB pages is dead 65 ms later for each GiB, and its cores are needed
 /// elsewhere; with these it takes 2.4 ms (docs/decisions/0021).
@@ -86,7 +89,10 @@ void WorkerPool::zygote_ended(const ChildEvent& event) {
   zygote_.reset();
   zygote_ready_ = false;
   // What was asked of it will not come; workers that have a process live on.
-  std::erase_if(unborn_, [](const auto& item) { return item.second.worker->pid() < 0; });
+  for (auto at = unborn_.begin(); at != unborn_.end();) {
+    const auto unborn = at++;
+    if (unborn->second.worker->pid() < 0) lose_unborn(unborn);
+  }
   retry_later();
 }
 
@@ -113,7 +119,7 @@ void WorkerPool::from_zygote(Packet& packet) {
     born(*birth, packet);
   } else if (const auto* failed = std::get_if<BirthFailed>(&*message)) {
     log::error("event=birth_failed worker={} reason=\"{}\"", failed->worker, failed->message);
-    unborn_.erase(failed->worker);
+    if (const auto lost = unborn_.find(failed->worker); lost != unborn_.end()) lose_unborn(lost);
     retry_later();
   }
 }
@@ -139,15 +145,45 @@ void WorkerPool::fill() {
 
 /// So many of a kind are to be ready or on their way.
 Result<void> WorkerPool::request_births(bool remote, std::size_t wanted) {
-  const auto coming = static_cast<std::size_t>(std::ranges::count_if(
-      unborn_, [remote](const auto& item) { return item.second.remote == remote; }));
+  const auto coming =
+      static_cast<std::size_t>(std::ranges::count_if(unborn_, [remote](const auto& item) {
+        return item.second.remote == remote && item.second.taken == nullptr;
+      }));
   const Kind& kind = remote ? remote_ : local_;
   for (std::size_t have = kind.ready.size() + coming; have < wanted; ++have)
     if (auto asked = request_birth(remote); !asked) return asked;
   return {};
 }
 
-Result<void> WorkerPool::request_birth(bool remote) {
+void WorkerPool::bear(CrewBirth birth, Taken taken) {
+  Result<void> asked = fail(ErrorCode::no_capacity, "no workers are born now");
+  if (zygote_ready_ && !paused_ && !stopped_) asked = request_birth(false, &birth, taken);
+  if (asked) return;
+  log::warn("event=birth_failed reason=\"{}\"", asked.error().message);
+  boost::asio::post(io_, [taken = std::move(taken)] { taken(nullptr); });
+}
+
+/// Who it was made for hears of it.
+void WorkerPool::lose_unborn(Unborns::iterator lost) {
+  if (lost->second.taken)
+    boost::asio::post(io_, [taken = std::move(lost->second.taken)] { taken(nullptr); });
+  unborn_.erase(lost);
+}
+
+/// Hands a member of a crew its descriptors, as many at a time as a packet takes.
+void WorkerPool::wire(WorkerProcess& worker) {
+  if (!worker.crew_seat()) return;
+  const transport::CrewWires& wires = *worker.crew_seat()->wires;
+  std::vector<int> descriptors{wires.memory.get()};
+  for (const UniqueFd& wake : wires.wake) {
+    if (descriptors.size() == max_packet_descriptors)
+      worker.tell(CrewWiring{}, std::exchange(descriptors, {}));
+    descriptors.push_back(wake.get());
+  }
+  worker.tell(CrewWiring{}, descriptors);
+}
+
+Result<void> WorkerPool::request_birth(bool remote, const CrewBirth* crew, Taken taken) {
   auto page = StatusPageMapping::create();
   if (!page) return fail(std::move(page.error()));
   auto lane = transport::make_lane(options_.geometry);
@@ -180,19 +216,28 @@ Result<void> WorkerPool::request_birth(bool remote) {
                               .trusted_fabric = options_.trusted_fabric};
     worker->set_remote_lane({.key = birth.remote->key});
   }
+  if (crew != nullptr) {
+    birth.crew = crew->place;
+    worker->set_crew_seat({crew->place, crew->wires});
+  }
   auto sent = zygote_->send(encode(birth), descriptors);
   if (!sent) return sent;
-  auto deadline = std::make_unique<boost::asio::steady_timer>(io_, options_.birth_deadline);
+  // The zygote makes one after the other: whoever is behind many has more time.
+  auto deadline = std::make_unique<boost::asio::steady_timer>(
+      io_, options_.birth_deadline * (1 + static_cast<int>(unborn_.size() / births_per_deadline)));
   deadline->async_wait([this, id](const boost::system::error_code& error) {
     if (error) return;
     log::warn("event=birth_timed_out worker={}", id);
-    if (auto late = unborn_.extract(id); !late.empty() && late.mapped().worker->pid() > 0)
-      late.mapped().worker->kill(KillReason::unresponsive);
+    const auto found = unborn_.find(id);
+    const auto late = found == unborn_.end() ? nullptr : found->second.worker;
+    if (late != nullptr) lose_unborn(found);
+    if (late != nullptr && late->pid() > 0)
+      late->kill(KillReason::unresponsive);
     else if (zygote_pid_ > 0)
       ::kill(zygote_pid_, SIGKILL);  // it does not answer: a fresh one is started
   });
-  unborn_.emplace(
-      id, Unborn{std::move(worker), std::move(control->first), std::move(deadline), remote});
+  unborn_.emplace(id, Unborn{std::move(worker), std::move(control->first), std::move(deadline),
+                             remote, std::move(taken)});
   return {};
 }
 
@@ -215,7 +260,15 @@ void WorkerPool::born(const Born& message, Packet& packet) {
   children_.watch(worker->pid(),
                   [this, worker](const ChildEvent& event) { worker_event(worker, event); });
   if (stopped_) return worker->kill(KillReason::released);
-  worker->tell(Proceed{});  // the place for a cgroup: the process is known and has done nothing yet
+  auto service = make_packet_pair();
+  if (!service) {
+    log::error("event=birth_failed worker={} reason=\"{}\"", id, service.error().message);
+    return worker->kill(KillReason::released);
+  }
+  worker->set_service(std::move(service->second));
+  // The place for a cgroup: the process is known and has done nothing yet.
+  worker->tell(Proceed{}, {service->first.get()});
+  wire(*worker);
 }
 
 void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
@@ -226,7 +279,11 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   if (message && !packet.descriptors.empty())
     message = fail(ErrorCode::bad_request, "a worker sends no descriptors");
   if (message && std::holds_alternative<WorkerReady>(*message)) {
-    if (unborn_.erase(id) != 0) return ready(local_, worker);
+    if (const auto made = unborn_.extract(id); !made.empty()) {
+      if (!made.mapped().taken) return ready(local_, worker);
+      failures_.runs_well();
+      return made.mapped().taken(worker);
+    }
     if (worker->client_connected()) return fill_later();
   }
   if (const auto* listening = message ? std::get_if<WorkerListening>(&*message) : nullptr;
@@ -292,11 +349,14 @@ void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
     return;
   }
   alive_.erase(worker->id());
-  const bool newborn = unborn_.erase(worker->id()) != 0;
+  const auto unborn = unborn_.find(worker->id());
+  const bool newborn = unborn != unborn_.end();
+  if (newborn) lose_unborn(unborn);
   const bool spare = std::erase(local_.ready, worker) + std::erase(remote_.ready, worker) != 0;
   if (!stopped_ && (newborn || spare))
     log::warn("event=spare_worker_lost worker={} what=\"{}\"", worker->id(), describe(event));
   worker->lose_data();
+  if (ended_) ended_(worker->id());
   if (auto handler = end_handlers_.extract(worker->id()); !handler.empty()) handler.mapped()(event);
   if (newborn)
     retry_later();  // something is wrong with births: not at full speed

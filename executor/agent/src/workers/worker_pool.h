@@ -51,11 +51,21 @@ class WorkerPool {
   /// A worker that waits for a client of another host, at its `remote_lane`. Without a limit: who
   /// takes it ends it when nobody comes.
   void take_remote(Taken taken) { take(remote_, std::move(taken)); }
+  /// Which member of which crew a worker is to be.
+  struct CrewBirth {
+    CrewPlace place;
+    std::shared_ptr<const transport::CrewWires> wires;  // shared by the crew's members
+  };
+  /// Makes that worker; null: it was not born. Calls back later.
+  void bear(CrewBirth birth, Taken taken);
   /// Is called once when that worker's process has ended. Its owner keeps the object as long as it
   /// likes.
   void on_end(const WorkerProcess& worker, EndHandler handler) {
     end_handlers_[worker.id()] = std::move(handler);
   }
+
+  /// Is called with each worker whose process has ended, whoever had it.
+  void watch_ends(std::function<void(std::uint64_t worker)> ended) { ended_ = std::move(ended); }
 
   /// All that have a process now.
   [[nodiscard]] const std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>>& alive()
@@ -81,7 +91,9 @@ class WorkerPool {
     UniqueFd control;  // our end
     std::unique_ptr<boost::asio::steady_timer> deadline;
     bool remote = false;  // for a client of another host
+    Taken taken = {};     // who it is made for; empty: nobody in particular
   };
+  using Unborns = std::unordered_map<std::uint64_t, Unborn>;
   void start_zygote();
   void zygote_ended(const ChildEvent& event);
   void from_zygote(Packet& packet);
@@ -91,7 +103,10 @@ class WorkerPool {
   }
   void fill();
   void fill_later();
-  [[nodiscard]] Result<void> request_birth(bool remote);
+  [[nodiscard]] Result<void> request_birth(bool remote, const CrewBirth* crew = nullptr,
+                                           Taken taken = {});
+  void lose_unborn(Unborns::iterator lost);
+  static void wire(WorkerProcess& worker);
   [[nodiscard]] Result<void> request_births(bool remote, std::size_t wanted);
   void born(const Born& message, Packet& packet);
   /// Its first taker may have been waiting.
@@ -116,11 +131,12 @@ class WorkerPool {
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer fill_timer_;
   bool fills_later_ = false;
-  std::unordered_map<std::uint64_t, Unborn> unborn_;  // asked for, not yet ready
+  Unborns unborn_;  // asked for, not yet ready
   std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>> alive_;
   Kind local_;
   Kind remote_;
   std::unordered_map<std::uint64_t, EndHandler> end_handlers_;
+  std::function<void(std::uint64_t)> ended_;
   std::uint64_t next_id_ = 1;
   std::uint64_t births_ = 0;
 };

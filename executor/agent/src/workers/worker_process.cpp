@@ -74,6 +74,8 @@ std::string_view message_of(KillReason reason) {
       return "the worker's GPU, or the process that speaks with it, is gone; it was replaced";
     case KillReason::swapped:
       return made_way;
+    case KillReason::crew:
+      return "another member of the worker's crew was lost; the crew is formed anew";
     case KillReason::restless:
       return "the function used processor time while its worker had no call to run; the worker was "
              "replaced";
@@ -291,10 +293,11 @@ void WorkerProcess::explain_refusal(LaneEnded& ended) const {
                   " limit was reached and the function did not check for it: " + ended.message;
 }
 
-/// An idle worker has answered what it has taken. Not known of workers with clients of other hosts.
+/// An idle worker has answered what it has taken. Not known of workers with clients of other hosts,
+/// and of members of crews, whose answers come from others.
 bool WorkerProcess::left_a_call() const {
   const std::uint64_t request = page().request_id.load();
-  if (request == 0 || remote_lane_.port != 0) return false;
+  if (request == 0 || remote_lane_.port != 0 || crew_seat_) return false;
   const transport::LaneMemory* lane = lane_view();
   return lane != nullptr && !lane->is_answered(request);
 }
@@ -317,6 +320,8 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
     ended.outcome = outcome_of(kill_reason_);
     ended.message = kill_words_.empty() ? std::string(message_of(kill_reason_)) : kill_words_;
   }
+  // Whatever it ran is no more to blame than what is on its way between others.
+  if (kill_reason_ == KillReason::crew) return ended;
   if (run_state_of(seen.state.load()) != RunState::idle) {
     ended.request = seen.request_id.load();
     ended.started = true;
@@ -324,7 +329,7 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
     return ended;
   }
   const auto words = static_cast<LastWords>(seen.last_words.load());
-  if (was_taken_unawares()) {
+  if (was_taken_unawares() || crew_seat_) {
     // It was not asked before, and may have been about to publish an answer, or says that it is
     // idle and is not. If the client has the answer, it does not look for this request.
     ended.request = seen.request_id.load();

@@ -22,6 +22,7 @@
 #include "protocol/compiler_messages.h"
 #include "protocol/core_list.h"
 #include "protocol/lane_messages.h"
+#include "transport/crew_memory.h"
 #include "transport/local_lane.h"
 #include "worker/messages.h"
 #include "worker/status_page.h"
@@ -68,6 +69,7 @@ enum class KillReason {
   together,        // it ran beside another worker of its place
   device_crashed,  // its kernels have ended the GPU's process
   device_lost,     // the GPU, or its process, is gone for another reason
+  crew,            // another member of its crew has ended
 };
 
 /// For the last answers of a worker that says that it ends; by itself it takes no longer.
@@ -113,6 +115,13 @@ class WorkerProcess {
   void set_device_lane(transport::LaneDescriptors lane) { device_lane_ = std::move(lane); }
   /// Without memory: it has none.
   [[nodiscard]] const transport::LaneDescriptors& device_lane() const { return device_lane_; }
+  /// A member of a crew. Before it is born.
+  struct CrewSeat {
+    CrewPlace place;
+    std::shared_ptr<const transport::CrewWires> wires;  // shared by the crew's members
+  };
+  void set_crew_seat(CrewSeat seat) { crew_seat_ = std::move(seat); }
+  [[nodiscard]] const std::optional<CrewSeat>& crew_seat() const { return crew_seat_; }
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -140,6 +149,9 @@ class WorkerProcess {
   [[nodiscard]] bool awaits_client() const { return remote_lane_.port != 0 && !client_connected_; }
 
   void born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control);
+  /// The depot's end of its service socket, until the worker has a tenant.
+  void set_service(UniqueFd socket) { service_ = std::move(socket); }
+  [[nodiscard]] UniqueFd take_service() { return std::move(service_); }
   /// False: it does not hear of it, as it has ended or lets too much pile up.
   bool tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
 
@@ -195,6 +207,17 @@ class WorkerProcess {
   };
   void map_data(const MapRequest& request, const WorkerData::Done& done,
                 const WorkerData::Gone& gone);
+  /// It was given the object before, in whatever way.
+  [[nodiscard]] bool knows_data(const DataId& data) { return data_.knows(data); }
+  /// It was given the object within a call, and maps it by itself. `gone`: as above.
+  void adopt_data(const DataId& data, ByteCount bytes, const WorkerData::Gone& gone);
+  /// It maps a room within a call, or has it no more: what it may map changes by so much.
+  void give_addresses(ByteCount bytes) {
+    move_address_limit(static_cast<std::int64_t>(bytes.value));
+  }
+  void take_addresses(ByteCount bytes) {
+    if (!ended_) move_address_limit(-static_cast<std::int64_t>(bytes.value));
+  }
   /// Between two calls.
   void unmap_data(const DataId& data);
   /// Tells it what it is to unmap and could not be told yet. False: some are left.
@@ -287,6 +310,7 @@ class WorkerProcess {
   StatusPageMapping page_;
   transport::LaneDescriptors lane_;
   transport::LaneDescriptors device_lane_;
+  std::optional<CrewSeat> crew_seat_;
   /// Once somebody has asked what is in the lane, and then for the worker's life: of a call from
   /// another host that is asked every 50 ms. It takes addresses, and the pages that are read.
   mutable std::optional<transport::LaneMemory> lane_view_;
@@ -299,6 +323,7 @@ class WorkerProcess {
   std::uint32_t cores_ = 1;
   CoreList bound_to_;
   std::unique_ptr<PacketChannel> control_;
+  UniqueFd service_;
   std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
   std::map<std::uint32_t, PendingLoad> loads_;         // by generation: the worker is at the first
   LoadLimit load_limit_ = LoadLimit::standard;         // with KillReason::load

@@ -87,6 +87,14 @@ void WorkerProcess::map_data(const MapRequest& request, const WorkerData::Done& 
   });
 }
 
+void WorkerProcess::adopt_data(const DataId& data, ByteCount bytes, const WorkerData::Gone& gone) {
+  give_addresses(bytes);
+  data_.adopt(data, bytes, [this, bytes, gone] {
+    take_addresses(bytes);
+    gone();
+  });
+}
+
 void WorkerProcess::unmap_data(const DataId& data) {
   data_.drop(data);
   tell_unmaps();

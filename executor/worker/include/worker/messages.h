@@ -21,6 +21,12 @@ struct RemoteLane {
   bool trusted_fabric = false;  // RDMA may be used, where there is a device for it
 };
 
+/// Which member of a crew a worker is.
+struct CrewPlace {
+  std::uint32_t member = 0;
+  std::uint32_t members = 0;
+};
+
 /// Agent to zygote. Descriptors: the worker's control socket, lane memory, eventfd that wakes the
 /// worker, eventfd that wakes the client, status page. With `device_lane` three more: of its lane
 /// to a device process, in which it is the client, the memory, the eventfd that wakes that process,
@@ -34,6 +40,7 @@ struct Birth {
   std::vector<std::string> readable_paths;
   std::optional<RemoteLane> remote;
   bool device_lane = false;
+  std::optional<CrewPlace> crew = {};  // `CrewWiring` follows
 };
 /// Zygote to agent. Descriptor: the pidfd.
 struct Born {
@@ -54,8 +61,12 @@ struct FabricFound {
   bool usable = true;       // there is UCX at all
 };
 
-/// Agent to worker: it is in its cgroup, confinement may begin.
+/// Agent to worker: it is in its cgroup, confinement may begin. Descriptor: the worker's end of its
+/// service socket (protocol/service_messages.h).
 struct Proceed {};
+/// Agent to a member of a crew, behind `Proceed`, as often as it takes. Descriptors, over all of
+/// these: the crew's memory, and the eventfds that wake its members, the client's first.
+struct CrewWiring {};
 /// Worker to agent: confined, waiting for calls.
 struct WorkerReady {};
 /// Worker to agent: it waits for its client of another host; `WorkerReady` follows once that is
@@ -77,9 +88,10 @@ struct Assign {
 struct Load {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
-  bool quick = false;   // it is of that tier
-  bool first = false;   // that this worker loads: what fails now is not an earlier one's doing
-  bool on_gpu = false;  // its kernels run on the worker's GPU, not on its cores
+  bool quick = false;       // it is of that tier
+  bool first = false;       // that this worker loads: what fails now is not an earlier one's doing
+  bool on_gpu = false;      // its kernels run on the worker's GPU, not on its cores
+  std::string digest = {};  // of the module
 };
 /// Agent to worker: better code of the module that is there. Descriptor: as with `Load`. Answered
 /// by `Improved`; not if the slot holds something else by then.
@@ -131,10 +143,10 @@ struct DataUnmapped {
   DataId data;
 };
 
-using WorkerMessage =
-    std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
-                 WorkerUnfit, Assign, Load, Improve, Unload, Retire, Loaded, LoadFailed, Improved,
-                 FabricFound, MapData, UnmapData, DataMapped, DataNotMapped, DataUnmapped>;
+using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
+                                   WorkerListening, WorkerUnfit, Assign, Load, Improve, Unload,
+                                   Retire, Loaded, LoadFailed, Improved, FabricFound, MapData,
+                                   UnmapData, DataMapped, DataNotMapped, DataUnmapped, CrewWiring>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

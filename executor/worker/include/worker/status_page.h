@@ -10,7 +10,18 @@
 namespace orchid::executor {
 
 /// Low two bits of StatusPage::state; the rest is the number of the call in this worker.
-enum class RunState : std::uint64_t { idle = 0, running = 1, killed = 2 };
+enum class RunState : std::uint64_t {
+  idle = 0,
+  running = 1,
+  killed = 2,
+  /// The function has returned, and its outcome is the worker's to tell; what it has made is being
+  /// published first.
+  ending = 3,
+};
+/// It is at a call, which has no answer yet.
+[[nodiscard]] constexpr bool is_in_call(RunState state) {
+  return state == RunState::running || state == RunState::ending;
+}
 
 /// Why a worker ended by itself; written just before.
 enum class LastWords : std::uint32_t {

@@ -14,7 +14,9 @@
 #include "worker/status_page.h"
 
 namespace orchid::executor {
+class CallObjects;
 class CallStream;
+class CrewLane;
 class Device;
 
 /// A data object that the call was given.
@@ -43,7 +45,9 @@ struct orchid_call {
   std::uint64_t output_limit;                        // bytes
   std::size_t output_size = 0;                       // of what was written and not sent
   std::span<const orchid::executor::CallData> data;  // in the order of the call's table
+  orchid::executor::CallObjects& objects;            // that it opens and makes
   orchid::executor::CallStream* stream = nullptr;    // null: it has one input and one output
+  orchid::executor::CrewLane* crew = nullptr;        // null: its worker is in none
   std::size_t message_size = 0;
   std::array<char, orchid::limits::message_size.value>* message;
 

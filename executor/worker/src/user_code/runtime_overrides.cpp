@@ -143,7 +143,7 @@ OverrideTargets& override_targets() {
 }
 
 void* find_override(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 57> overrides{{
+  static const std::array<std::pair<std::string_view, void*>, 60> overrides{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -152,10 +152,16 @@ void* find_override(std::string_view name) {
       {"orchid_should_stop", address_of(orchid_should_stop)},
       {"orchid_progress", address_of(orchid_progress)},
       {"orchid_time_left_ns", address_of(orchid_time_left_ns)},
+      {"orchid_forward", address_of(orchid_forward)},
+      {"orchid_member", address_of(orchid_member)},
+      {"orchid_member_count", address_of(orchid_member_count)},
       {"orchid_invocation_id", address_of(orchid_invocation_id)},
       {"orchid_core", address_of(orchid_core)},
       {"orchid_data", address_of(orchid_data)},
       {"orchid_data_count", address_of(orchid_data_count)},
+      {"orchid_data_create", address_of(orchid_data_create)},
+      {"orchid_data_open", address_of(orchid_data_open)},
+      {"orchid_data_seal", address_of(orchid_data_seal)},
       {"orchid_core_count", address_of(orchid_core_count)},
       {"orchid_device_kind", address_of(orchid_device_kind)},
       {"orchid_device_alloc", address_of(orchid_device_alloc)},

@@ -19,6 +19,7 @@ struct KnownFunction {
   };
   State state = State::not_asked;
   std::string signature;  // empty: it takes and gives bytes
+  std::string exact;      // a reference to just this version of it; may be empty
   std::string message;
 };
 

@@ -28,8 +28,8 @@
 
 namespace orchid::flow {
 
-enum class NodeKind : std::uint8_t { call, map, reduce, iterate, condition, flow };
-/// As documents have it: "call", "map", "reduce", "iterate", "if", "flow".
+enum class NodeKind : std::uint8_t { call, map, reduce, iterate, condition, master, divide, flow };
+/// As documents have it: "call", "map", "reduce", "iterate", "if", "master", "divide", "flow".
 [[nodiscard]] std::string_view to_string(NodeKind kind);
 
 /// A function of a node, and the ports of the node that are its arguments.
@@ -64,9 +64,9 @@ struct Node {
   NodeKind kind = NodeKind::call;
   std::vector<Word> takes;  // its ports, in the order of its function's arguments
   Step function;            // call; reduce: joins a group of elements; iterate: one step
-  Step partition;           // map
-  Step each;                // map: one piece
-  Step merge;               // map
+  Step partition;           // map; master: hands out work; divide: divides
+  Step each;                // map: one piece; master: a piece of work; divide: solves
+  Step merge;               // map; master: gathers; divide: combines
   Step if_true, if_false;   // if
   Step until;               // map, iterate
   Until ends = Until::never;

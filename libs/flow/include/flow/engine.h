@@ -10,9 +10,11 @@
 // late: an answer counts only if its call is open.
 #pragma once
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,13 +64,27 @@ using Event = std::variant<Answered, CallFailed, Tick, Cancel, GoOn>;
 enum class NodeState : std::uint8_t { waiting, running, done, failed, cancelled };
 [[nodiscard]] std::string_view to_string(NodeState state);
 
+/// What a call is for. It stays the same when the flow goes on from a snapshot after a crash, so
+/// that who looks for such a call finds the one that was made then.
+struct WorkId {
+  std::uint32_t node = 0;
+  std::uint32_t stage = 0;       // of the node: partition, pieces, merge
+  std::uint32_t generation = 0;  // how often the flow has gone on from its end
+  std::uint64_t step = 0;        // of an iteration; level of a reduction
+  std::uint64_t index = 0;       // of a piece or a group
+  bool judges = false;           // it asks `until` of the result
+  friend auto operator<=>(const WorkId&, const WorkId&) = default;
+};
+
 struct StartCall {
   CallId call;
   std::uint32_t node = 0;
+  WorkId work;
+  unsigned attempt = 1;
   const PlannedCall* function = nullptr;  // of the plan
   Bytes input;
 };
-/// Its answer is not wanted any more, and will not be looked at.
+/// Its answer is not wanted any more. Of a flow that has ended early it still counts if it comes.
 struct StopCall {
   CallId call;
 };
@@ -105,6 +121,7 @@ struct NodeProgress {
 struct EngineOptions {
   std::uint32_t window = 64;  // calls that are open at once
   std::uint32_t run = 0;      // see CallId
+  std::string key{};          // a name of this flow's run, which its snapshots have
 };
 
 /// Owned by one thread. The plan outlives it. Of a map it holds the open calls and what they gave:
@@ -127,6 +144,8 @@ class Engine {
   /// From the next event on; see EngineOptions.
   void set_window(std::uint32_t window) { options_.window = window == 0 ? 1 : window; }
 
+  /// As it was given when the flow began, also after a resume.
+  [[nodiscard]] const std::string& key() const { return options_.key; }
   [[nodiscard]] FlowOutcome outcome() const { return outcome_; }
   /// Of the flow that failed.
   [[nodiscard]] const std::optional<AttemptFailed>& failure() const { return failure_; }
@@ -149,6 +168,27 @@ class Engine {
     std::uint32_t node = 0;
     Work work;
   };
+  /// A `master` node: what it has handed out, and what has come of that.
+  struct MasterRun {
+    bool asks = false;                    // it may have more to hand out
+    std::uint64_t asked = 0;              // so often
+    std::uint64_t gathered = 0;           // so many results
+    std::uint64_t handed_out = 0;         // pieces of work, with numbers from 0
+    std::map<std::uint64_t, Bytes> work;  // that has not been done
+    std::deque<Bytes> results;            // to be gathered
+    std::optional<std::uint64_t> head;    // the index of its own call that is to be done
+  };
+  /// A branch of a `divide` node; the first is the whole.
+  struct Branch {
+    enum class State : std::uint8_t { divides, solves, waits, combines, done };
+    State state = State::divides;
+    Bytes problem{};  // until it is divided or solved
+    std::uint64_t parent = 0;
+    std::uint64_t first_child = 0;
+    std::uint64_t children = 0;
+    std::uint64_t missing = 0;  // results of children
+    Bytes result{};             // until it is combined
+  };
   struct NodeRun {
     NodeState state = NodeState::waiting;
     std::uint32_t missing = 0;  // values that its ports wait for
@@ -156,7 +196,7 @@ class Engine {
     Value value;                // once it is done, and for as long as somebody uses it
     Stage stage = Stage::main;
     Value about;                                 // pieces, elements, the state, all results
-    std::uint64_t step = 0;                      // of an iteration
+    std::uint64_t step = 0;                      // of an iteration; level of a reduction
     std::uint64_t total = 1;                     // calls of the stage
     std::uint64_t next = 0;                      // the first that was not started
     std::uint64_t in_order = 0;                  // so many results are in `gathered`
@@ -166,6 +206,8 @@ class Engine {
     std::map<std::uint64_t, Bytes> judged;       // results that `until` is asked of
     std::map<std::uint64_t, unsigned> failures;  // of pieces that have failed and not yet gone well
     std::deque<Work> again;
+    std::unique_ptr<MasterRun> master;          // of a `master` that has begun
+    std::unique_ptr<std::vector<Branch>> tree;  // of a `divide` that has begun
     std::uint32_t open = 0;
     bool is_queued = false;
   };
@@ -177,6 +219,7 @@ class Engine {
   void handle(const Cancel& event);
   void handle(const GoOn& event);
   [[nodiscard]] std::optional<OpenCall> close(CallId call);
+  void take_late(Answered& event);
 
   [[nodiscard]] Value value_of(const Source& source) const;
   void begin(std::uint32_t node);
@@ -200,6 +243,21 @@ class Engine {
   static void rewind(NodeRun& run);
   [[nodiscard]] std::string part_of(std::uint32_t node, const Work& work) const;
 
+  // engine_branching.cpp
+  void begin_branching(std::uint32_t node);
+  [[nodiscard]] static const PlannedCall& call_of_branching(const PlannedNode& planned,
+                                                            const Work& work);
+  void append_branching(std::uint32_t node, const Work& work, Bytes& input) const;
+  void take_branching(std::uint32_t node, std::uint64_t index, Bytes output);
+  static void rewind_branching(NodeRun& run);
+  void fail_branching(std::uint32_t node);
+  [[nodiscard]] std::string part_of_branching(std::uint32_t node, const Work& work) const;
+  [[nodiscard]] static NodeProgress progress_of_branching(const NodeRun& run);
+  void find_next_of_master(std::uint32_t node);
+  void take_of_master(std::uint32_t node, std::uint64_t index, Bytes output);
+  void take_of_tree(std::uint32_t node, std::uint64_t index, Bytes output);
+  void end_branch(std::uint32_t node, std::uint64_t number, Bytes output);
+
   const Plan* plan_;
   std::vector<Value> inputs_;
   EngineOptions options_;
@@ -208,9 +266,11 @@ class Engine {
   FlowOutcome outcome_ = FlowOutcome::running;
   std::optional<AttemptFailed> failure_;
   std::unordered_map<std::uint64_t, OpenCall> open_;
+  std::unordered_map<std::uint64_t, OpenCall> stopped_;  // by the flow's end
   std::multimap<Time, OpenCall> delayed_;
   std::deque<std::uint32_t> queue_;  // nodes that may have calls to start
   std::uint64_t next_call_ = 0;
+  std::uint32_t generation_ = 0;  // how often it has gone on
   Time now_{};
   bool begun_ = false;
   std::vector<Action> actions_;

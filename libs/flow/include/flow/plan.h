@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,9 +43,9 @@ struct PlannedNode {
   std::string name;  // "outer/inner" for a node of a flow that was a node
   NodeKind kind = NodeKind::call;
   std::vector<PlannedPort> ports;
-  PlannedCall main;  // call, reduce, iterate, each of a map; if: when it is true
+  PlannedCall main;  // call, reduce, iterate, each of a map; if: when it is true; see Node::each
   PlannedCall partition, merge, if_false, until;
-  PortType pieces;  // map: a span of pieces; reduce: of elements
+  PortType pieces;  // map: a span of pieces; reduce: of elements; master, divide: of what is done
   PortType gives;
   Until ends = Until::never;
   std::uint32_t fan = 16;
@@ -74,9 +75,16 @@ struct Plan {
   std::vector<Value> constants;
   std::vector<PlannedNode> nodes;
   std::vector<PlannedOutput> outputs;
-  /// Of everything above: a snapshot of another plan is refused by it.
+  /// For functions that were deployed when the flow was checked: the version that was checked,
+  /// which is the one to call. Not in the fingerprint: a flow may go on with functions that were
+  /// mended.
+  std::map<std::string, std::string> exact;
+  /// Of the rest: a snapshot of another plan is refused by it.
   std::uint64_t fingerprint = 0;
 };
+
+/// What to call for a function of the plan.
+[[nodiscard]] const std::string& exact_name(const Plan& plan, const std::string& function);
 
 /// The functions that the plan calls, each once, with their signatures.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan);

@@ -25,6 +25,7 @@ struct PortType {
     return !is_bytes &&
            (type.kind == module::TypeKind::scalar || type.kind == module::TypeKind::structure);
   }
+  [[nodiscard]] bool is_text() const { return is_bytes || type.kind == module::TypeKind::string; }
   [[nodiscard]] bool is_span() const { return !is_bytes && type.kind == module::TypeKind::span; }
   friend bool operator==(const PortType& a, const PortType& b) {
     return a.is_bytes == b.is_bytes && module::to_string(a.type) == module::to_string(b.type);

@@ -50,6 +50,9 @@ class Gathering {
   Bytes bytes_;              // of elements, with nothing between them
 };
 
+/// A text that people wrote: JSON, or for strings and bytes the text itself. Errors: `bad_request`.
+[[nodiscard]] Result<Bytes> value_of_text(const PortType& type, std::string_view text);
+
 /// Between values and JSON, as `orchid invoke --args` takes it; bytes are a text. Errors:
 /// `bad_request`.
 [[nodiscard]] Result<Bytes> value_of_json(const PortType& type, std::string_view json);

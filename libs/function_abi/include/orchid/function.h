@@ -108,6 +108,54 @@ uint32_t orchid_data_count(orchid_call* call);
  * object, and *bytes is NULL. */
 int32_t orchid_data(orchid_call* call, uint32_t index, const void** bytes, uint64_t* size);
 
+/* Data objects that the call opens and makes by itself. What goes wrong is told by a status other
+ * than ORCHID_OK, and in words, which become the call's error when the entry returns that status:
+ * those below, or ORCHID_ERROR. */
+enum {
+  ORCHID_DATA_NOT_FOUND = 16, /* nobody has data of that name, or with that id, for this user */
+  ORCHID_DATA_LOST = 17,      /* no copy of it is left */
+  ORCHID_DATA_ELSEWHERE = 18, /* it is on another host; the words say on which */
+  ORCHID_DATA_NO_MEMORY = 19  /* it does not fit into the memory for data, or the user's part */
+};
+
+/* Opens an object by "NAME" (the newest version), "NAME@3" or its id: its bytes, as with
+ * orchid_data(). A name means the same object until the entry returns. Some 50 us for what this
+ * host has and the call names by its id, and no time for what was opened before in this call; a
+ * name is asked of the gateway. */
+int32_t orchid_data_open(orchid_call* call, const char* name, const void** bytes, uint64_t* size);
+
+/* Room for an object of at most `most` bytes (1 at least), which is charged whole at once: zeros,
+ * to be written in place, aligned to 4096. It does not count as the worker's memory, but pages are
+ * taken when they are first written to. */
+int32_t orchid_data_create(orchid_call* call, uint64_t most, void** room);
+
+/* The first `used` bytes of a room become an object that nobody can change, called `name` (NULL:
+ * it has none); the rest is given back. The room is unmapped, whatever the status. `id`: NULL, or
+ * room for the object's id, with a zero behind it. Others find it, and the name has a new version,
+ * when the call has succeeded, before its answer comes. If the call does not succeed, and with
+ * rooms that were not sealed, all is as if it had never been. */
+#define ORCHID_DATA_ID_SIZE 35
+int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const char* name, char* id);
+
+/* Crews. The workers of a crew may send calls on to each other: what this asks for happens when the
+ * entry has returned ORCHID_OK. Then the call goes on at `member`, in entry `entry` of the same
+ * module (NULL: in this one), with `size` bytes as its input, at most 64 KiB, which are copied now.
+ * Whoever called gets the output of the entry that returns without going on; what was written here
+ * is not sent. Deadline, cancellation and log go along. Nobody waits meanwhile, and this worker
+ * takes its next call. To itself is allowed. A later call of this replaces an earlier one.
+ *
+ * Anything but ORCHID_OK: there is no such member or entry, the input is too large, the call has
+ * gone on too often (1 000 000 times, or what its caller allows), or this worker is in no crew.
+ * Nor can a call go on that has made data objects: only its last step may do that.
+ * The call fails then, with words that say why, whatever the entry returns; in no crew it fails if
+ * the entry returns that status. */
+int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, const void* bytes,
+                       size_t size);
+
+/* Which member of its crew this worker is, from 1, and how many there are; 0: it is in none. */
+uint32_t orchid_member(orchid_call* call);
+uint32_t orchid_member_count(orchid_call* call);
+
 /* Nanoseconds left until the deadline; INT64_MAX when there is none. */
 int64_t orchid_time_left_ns(orchid_call* call);
 

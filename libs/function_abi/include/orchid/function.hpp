@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,15 @@ class Call {
   [[nodiscard]] std::chrono::nanoseconds time_left() const {
     return std::chrono::nanoseconds(orchid_time_left_ns(call_));
   }
+  /// The call goes on at `member` of the crew when this function has returned, in `entry` of this
+  /// module (null: in this one): orchid_forward in function.h. False: it does not, and fails.
+  [[nodiscard]] bool forward(std::uint32_t member, std::span<const std::byte> input,
+                             const char* entry = nullptr) {
+    return orchid_forward(call_, member, entry, input.data(), input.size()) == ORCHID_OK;
+  }
+  /// From 1, and how many there are; 0: this worker is in no crew.
+  [[nodiscard]] std::uint32_t member() const { return orchid_member(call_); }
+  [[nodiscard]] std::uint32_t member_count() const { return orchid_member_count(call_); }
   [[nodiscard]] std::uint64_t invocation_id() const { return orchid_invocation_id(call_); }
   [[nodiscard]] orchid_call* handle() const { return call_; }
 
@@ -155,6 +165,65 @@ class Data {
 
  private:
   std::span<const T> elements_;
+};
+
+/// Opens an object from within a call, as orchid_data_open() does. Nothing: it cannot be had, or
+/// has no whole elements; the call's error says why, once the function returns without a value.
+template <typename T>
+[[nodiscard]] std::optional<Data<T>> open_data(Call& call, const std::string& name) {
+  const void* bytes = nullptr;
+  std::uint64_t size = 0;
+  if (orchid_data_open(call.handle(), name.c_str(), &bytes, &size) != ORCHID_OK)
+    return std::nullopt;
+  if (size % sizeof(T) != 0) {
+    const std::string why = "data '" + name + "' has " + std::to_string(size) +
+                            " bytes, which are no whole elements of " + std::to_string(sizeof(T));
+    orchid_error(call.handle(), why.data(), why.size());
+    return std::nullopt;
+  }
+  return Data<T>({static_cast<const T*>(bytes), static_cast<std::size_t>(size) / sizeof(T)});
+}
+
+/// Room for an object that the call makes: zeros, written in place, then sealed. One that is not
+/// sealed vanishes with the call.
+template <typename T>
+  requires values::Element<T> && (!std::is_same_v<T, bool>)
+class Room {
+ public:
+  /// For at most so many elements, one at least. Nothing: there is no room; see open_data().
+  [[nodiscard]] static std::optional<Room> create(Call& call, std::size_t most) {
+    void* room = nullptr;
+    if (!can_count(call, most) ||
+        orchid_data_create(call.handle(), most * sizeof(T), &room) != ORCHID_OK)
+      return std::nullopt;
+    return Room(call, {static_cast<T*>(room), most});
+  }
+  /// Valid until it is sealed.
+  [[nodiscard]] std::span<T> span() const { return elements_; }
+  /// The first `used` elements are the object, which is called so, or has no name. Its id; nothing:
+  /// see open_data().
+  [[nodiscard]] std::optional<std::string> seal(std::size_t used, const std::string& name = "") {
+    if (!can_count(*call_, used)) return std::nullopt;
+    std::string id(ORCHID_DATA_ID_SIZE, '\0');
+    const std::int32_t status = orchid_data_seal(call_->handle(), elements_.data(),
+                                                 used * sizeof(T), name.c_str(), id.data());
+    if (status != ORCHID_OK) return std::nullopt;
+    id.pop_back();
+    return id;
+  }
+
+ private:
+  /// Their bytes have a number. Else the call's error says so.
+  static bool can_count(Call& call, std::size_t elements) {
+    if (elements <= static_cast<std::size_t>(-1) / sizeof(T)) return true;
+    const std::string why = std::to_string(elements) + " elements of " + std::to_string(sizeof(T)) +
+                            " bytes are more than any memory has";
+    orchid_error(call.handle(), why.data(), why.size());
+    return false;
+  }
+  Room(Call& call, std::span<T> elements) : call_(&call), elements_(elements) {}
+  Call* call_;
+  std::span<T> elements_;
 };
 
 template <typename T>

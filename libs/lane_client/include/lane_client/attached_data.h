@@ -22,6 +22,9 @@ class AttachedData {
   /// The worker has them mapped.
   [[nodiscard]] bool has_all(std::span<const DataId> data) const;
 
+  /// The worker has it mapped, or it was asked for.
+  [[nodiscard]] bool knows(const DataId& data) const { return all_.contains(data); }
+
   /// Some were asked for, and the executor has not answered yet. Right whatever it says: answers
   /// to what was not asked for, or was answered before, do not count.
   [[nodiscard]] bool is_waiting() const { return waiting_ != 0; }

@@ -19,6 +19,7 @@
 #include "protocol/lease_id.h"
 #include "protocol/lease_tenant.h"
 #include "protocol/limits.h"
+#include "protocol/memory_messages.h"
 
 namespace orchid {
 
@@ -90,8 +91,15 @@ struct ClientTerms {
   WaitMode wait = WaitMode::adaptive;
   std::chrono::milliseconds expires_in{0};  // from now
   bool separate_processes = false;          // no process of it runs the code of two modules
+  std::uint32_t crew = 0;  // the worker is one of so many members of a crew; 0: of none
   friend bool operator==(const ClientTerms&, const ClientTerms&) = default;
 };
+
+/// What its workers are claimed with.
+[[nodiscard]] constexpr std::uint32_t lane_protocol_for(const ClientTerms& terms) {
+  if (terms.crew != 0) return crew_lane_protocol;
+  return terms.separate_processes ? apart_lane_protocol : shared_lane_protocol;
+}
 
 /// A client's lease that an executor has.
 struct LeaseHeld {
@@ -123,6 +131,9 @@ struct ControlHello {
   std::uint64_t ack = 0;        // in that stream
   std::optional<DataMemory> data_memory = {};  // nothing: it keeps no data objects
   std::vector<DataHeld> data = {};             // the sealed ones
+  bool copies_data = false;    // it sends data to other executors, and fetches it from them
+  bool leases_memory = false;  // of its memory for data
+  std::vector<MemoryHeld> memory = {};  // the leases of it
 };
 
 struct ControlWelcome {
@@ -131,7 +142,8 @@ struct ControlWelcome {
   std::string stream;
   std::uint64_t ack = 0;
   bool resumed = false;
-  std::string gateway;  // which one it is, also when it starts anew; "": an older one
+  std::string gateway;      // which one it is, also when it starts anew; "": an older one
+  bool names_data = false;  // it hears what calls ask of data: FindData, PublishData
 };
 
 /// The gateway closes the connection after it.
@@ -212,9 +224,13 @@ struct GrantChanged {
 };
 
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
-using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
-                                    LeaseClosed, CapacityReport, GrantChanged, MakeData, SealData,
-                                    DropData, DataMade, DataRefused, DataSealed, DataDropped>;
+using ControlMessage =
+    std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
+                 CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
+                 OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
+                 DataDropped, DataKept, DataOffered, DataNotOffered, DataFetched, DataNotFetched,
+                 FindData, PublishData, DataFound, DataAccepted, DataDeclined, LeaseMemory,
+                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;
@@ -228,5 +244,17 @@ struct ControlFrame {
 [[nodiscard]] std::string encode(const ControlFrame& frame);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong; `too_large`.
 [[nodiscard]] Result<ControlFrame> parse_control_frame(std::string_view text);
+
+/// A numbered message whose content cannot be read, since the other side is of another release or
+/// has a fault. It is taken like any other: unacknowledged it would come again after each new
+/// connection, and cut the two sides off for good.
+struct UnreadableMessage {
+  std::uint64_t sequence = 0;
+  std::uint64_t ack = 0;
+  std::optional<ControlMessage> refusal;  // to its sender, if that waits for an answer
+};
+/// Of a text that `parse_control_frame` has refused for `why`. Nothing: it is no numbered message.
+[[nodiscard]] std::optional<UnreadableMessage> unreadable_message(std::string_view text,
+                                                                  const Failure& why);
 
 }  // namespace orchid

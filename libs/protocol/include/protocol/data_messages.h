@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "foundation/error_code.h"
 #include "foundation/units.h"
@@ -37,6 +38,7 @@ struct DataTerms {
   std::string secret;
   /// Who may do so: the tenant, root, and this user, the gateway's own; nothing: nobody else.
   std::optional<std::uint32_t> holder_uid = {};
+  std::uint32_t copies = 1;  // at least so many are wanted, on different hosts
   friend bool operator==(const DataTerms&, const DataTerms&) = default;
 };
 
@@ -56,6 +58,8 @@ struct MakeData {
   DataId data;
   DataTerms terms;
   std::chrono::milliseconds write_within{0};
+  /// Of a copy: how long ago the object was sealed; nothing: it will be sealed for the first time.
+  std::optional<std::chrono::milliseconds> created_ago = {};
 };
 
 /// All its bytes are written. The gateway has decided that the object is to be: once it is sealed,
@@ -76,7 +80,74 @@ struct DropData {
   DataId data;
 };
 
+/// From now on so many copies of it are wanted; a gateway that begins anew is told so.
+struct WishCopies {
+  DataId data;
+  std::uint32_t copies = 1;
+};
+
+/// There are enough copies without this one: it goes, unless somebody uses it. Answered by
+/// `DataDropped`, as `evicted`, or by `DataKept`.
+struct SpareData {
+  DataId data;
+};
+
+// Copies, between executors whose hello says that they copy data. A transfer has a number that is
+// not used twice, and a key, 32 hexadecimal digits, that both of its ends are told. Never logged.
+
+/// Somebody will come for a sealed object.
+struct OfferData {
+  DataId data;
+  std::uint64_t transfer = 0;
+  std::string key;
+  std::chrono::milliseconds within{0};  // all of it
+};
+
+/// Into its room here. What is there already is not fetched again.
+struct FetchData {
+  DataId data;
+  std::uint64_t transfer = 0;
+  std::string key;
+  std::string address;  // "host:port", as the sender has said
+  std::chrono::milliseconds within{0};
+};
+
+/// Idempotent. Who fetches says once more how it has ended, with what lies in the room then; who
+/// sends says nothing.
+struct EndDataTransfer {
+  DataId data;
+  std::uint64_t transfer = 0;
+};
+
 // Numbered messages of the executor.
+
+struct DataOffered {
+  DataId data;
+  std::uint64_t transfer = 0;
+  std::string address;
+};
+
+/// Also after `DataOffered`, when it could not be sent whole.
+struct DataNotOffered {
+  DataId data;
+  std::uint64_t transfer = 0;
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
+/// All of it is in the room, which can be sealed.
+struct DataFetched {
+  DataId data;
+  std::uint64_t transfer = 0;
+};
+
+struct DataNotFetched {
+  DataId data;
+  std::uint64_t transfer = 0;
+  ByteCount have;  // of it, in the room
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
 
 struct DataMade {
   DataId data;
@@ -109,7 +180,64 @@ struct DataDropped {
   DataEnd reason = DataEnd::deleted;
 };
 
+/// It could be spared, and is not: somebody uses it, or it is not there.
+struct DataKept {
+  DataId data;
+};
+
+// What calls ask for: to a gateway whose welcome has `names_data`. The executor numbers its
+// questions; the gateway answers each.
+
+/// Which object a call means by a name, or where the one with an id is.
+struct FindData {
+  std::uint64_t question = 0;
+  LeaseTenant tenant;
+  std::string reference;  // "NAME", "NAME@3", or an id
+};
+
+/// A call has succeeded, and the executor has what it has made, sealed: they are to be given
+/// versions, all of them or none. Each `terms` has no version and no `expires_in`.
+struct PublishData {
+  struct Object {
+    DataId data;
+    DataTerms terms;
+  };
+  std::uint64_t question = 0;
+  std::vector<Object> objects;  // of one tenant
+};
+
+// The gateway's answers.
+
+/// The executor that asks has it.
+struct DataFound {
+  std::uint64_t question = 0;
+  DataId data;
+};
+
+/// They are there for everybody who may see them.
+struct DataAccepted {
+  struct Object {
+    DataId data;
+    std::uint64_t version = 0;  // 0: it has no name
+    std::uint64_t order = 0;    // as of `SealData`
+    std::optional<std::chrono::milliseconds> expires_in = {};
+  };
+  std::uint64_t question = 0;
+  std::vector<Object> objects;
+  std::optional<std::uint32_t> holder_uid = {};  // of their terms
+};
+
+/// Of either question. What was offered is not wanted.
+struct DataDeclined {
+  std::uint64_t question = 0;
+  ErrorCode code = ErrorCode::internal;  // not_found, data_lost, data_elsewhere, quota, conflict, …
+  std::string message;
+};
+
 using DataMessage =
-    std::variant<MakeData, SealData, DropData, DataMade, DataRefused, DataSealed, DataDropped>;
+    std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
+                 EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataKept,
+                 DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData,
+                 DataFound, DataAccepted, DataDeclined>;
 
 }  // namespace orchid

@@ -100,6 +100,10 @@ struct LaneClaimed {
   /// Whoever runs the executor says that nobody on the network between the hosts means ill: RDMA
   /// may be used, if both ends have it.
   bool trusted_fabric = false;
+  /// Of a crew: which member it is, and how many there are. Three more descriptors come along: the
+  /// crew's memory, the eventfd that wakes this member, and the one that wakes the client.
+  std::uint32_t member = 0;
+  std::uint32_t members = 0;  // 0: of no crew
 };
 
 struct LaneRefused {

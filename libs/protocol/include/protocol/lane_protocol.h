@@ -12,6 +12,8 @@ constexpr std::uint32_t shared_lane_protocol = 1;
 /// connections of a lease share its place. A client says it for a lease of separate processes: its
 /// worker has one module at a time, and is replaced when another one is announced.
 constexpr std::uint32_t apart_lane_protocol = 2;
+/// What a client says of a lease whose workers are the members of a crew (protocol/crew.h).
+constexpr std::uint32_t crew_lane_protocol = 3;
 /// A place keeps so many workers of different modules; the one that ran longest ago goes first.
 constexpr std::size_t warm_workers_per_place = 8;
 

@@ -24,6 +24,7 @@ constexpr std::size_t kernels_per_module = 256;
 constexpr std::size_t data_per_call = 64;  // objects that a call is given, or an attach names
 /// Objects of one executor, rooms counted: its hello, which names them, fits into a frame.
 constexpr std::size_t data_per_executor = 1024;
+constexpr std::uint32_t data_copies = 64;  // of an object, that somebody may want
 constexpr ByteCount control_frame = 1_MiB;
 constexpr std::chrono::seconds default_deadline{60};
 constexpr std::chrono::hours longest_deadline{24};

@@ -12,9 +12,7 @@ namespace orchid {
 
 /// What an argument must be, as the 64 bits that the kernel is given.
 struct ArgumentCondition {
-  enum class Test { masked, at_least };
   unsigned argument = 0;  // from 0
-  Test test = Test::masked;
   std::uint64_t mask = ~std::uint64_t{0};
   std::uint64_t value = 0;
   [[nodiscard]] bool holds(std::uint64_t seen) const;

@@ -11,7 +11,7 @@
 namespace orchid {
 
 /// A worker's own descriptors are numbered from 0 up to this.
-constexpr int worker_descriptor_count = 10;
+constexpr int worker_descriptor_count = 11;
 
 /// A remote worker speaks to a client of another host: up to the second stage it may open
 /// connections and look at /proc and /sys, where UCX finds the network's devices. A door does the
@@ -20,8 +20,9 @@ constexpr int worker_descriptor_count = 10;
 /// has no sockets but those of the network either. A device process loads a GPU's driver between
 /// the stages, which makes threads and opens files. In the second stage it opens nothing, but maps
 /// what it is sent, and goes on asking the driver; its memory is limited only then, since a driver
-/// reserves a huge range of addresses.
-enum class SandboxRole { worker, remote_worker, compiler, door, dispatch, device };
+/// reserves a huge range of addresses. A depot speaks to workers and to its agent over sockets that
+/// it is sent, in the second stage, too; it maps nothing but memory of its own.
+enum class SandboxRole { worker, remote_worker, compiler, door, dispatch, device, depot };
 
 struct ConfinementOptions {
   SandboxRole role;

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <utility>
 
+#include "foundation/tcp.h"
 #include "ucx/context.h"
 
 namespace orchid::transport {
@@ -217,6 +219,62 @@ Result<void> wire_up_worker(Door& door, const OpenLink& open, const Notice& clie
   if (auto completed = link.complete(door.deadline()); !completed) return completed;
   if (auto complete = wait_until_complete(door, link); !complete) return complete;
   return say_complete(door);  // UCX waits from here on: the client's first call may come
+}
+
+Result<std::unique_ptr<UcxLink>> accept_link(UcxContext& context, const ConnectionKey& key,
+                                             Door& door, const Welcome& welcome) {
+  auto open = open_link(context, key);
+  if (!open) return fail(std::move(open.error()));
+  if (auto sent = door.write(bytes_of(welcome)); !sent) return fail(std::move(sent.error()));
+  const Notice notice{open->doors.ports(), open->link->address()};
+  if (auto sent = door.write_notice(notice); !sent) return fail(std::move(sent.error()));
+  auto client = door.read_notice();
+  if (!client) return fail(std::move(client.error()));
+  if (auto done = wire_up_worker(door, *open, *client); !done) return fail(std::move(done.error()));
+  return std::move(open->link);
+}
+
+namespace {
+
+/// The other end's answer to our hello.
+Result<Welcome> read_welcome(Door& door, const HelloMagic& magic) {
+  Welcome welcome;
+  if (auto got = door.read(writable_bytes_of(welcome)); !got) return fail(std::move(got.error()));
+  if (welcome.magic != magic)
+    return fail(ErrorCode::bad_request, "the other end is not one of Orchid's");
+  if (welcome.version != lane_version)
+    return fail(ErrorCode::unsupported,
+                "the other end speaks version " + std::to_string(welcome.version) +
+                    " of the lane, this one version " + std::to_string(lane_version));
+  return welcome;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UcxLink>> connect_link(
+    UcxContext& context, const Greeting& greeting,
+    const std::function<Result<void>(const Welcome&)>& judge) {
+  // Names are the caller's business, and looking them up would open files.
+  auto socket = connect_tcp(greeting.address, greeting.deadline, HostNames::refused);
+  if (!socket) return fail(std::move(socket.error()));
+  Door door(std::move(*socket), greeting.deadline);
+  const Hello hello{.magic = greeting.magic, .version = lane_version, .key = greeting.key};
+  if (auto sent = door.write(bytes_of(hello)); !sent) return fail(std::move(sent.error()));
+  auto open = open_link(context, greeting.key);
+  if (!open) return fail(std::move(open.error()));
+  // The other end never connects to us, so nobody who does is welcome.
+  if (auto shut = open->doors.shut({}, greeting.deadline); !shut)
+    return fail(std::move(shut.error()));
+  if (auto sent = door.write_notice({{}, open->link->address()}); !sent)
+    return fail(std::move(sent.error()));
+  auto welcome = read_welcome(door, greeting.magic);
+  if (!welcome) return fail(std::move(welcome.error()));
+  if (auto good = judge(*welcome); !good) return fail(std::move(good.error()));
+  auto worker = door.read_notice();
+  if (!worker) return fail(std::move(worker.error()));
+  if (auto done = wire_up_client(door, *open, *worker, !context.uses_verbs()); !done)
+    return fail(std::move(done.error()));
+  return std::move(open->link);
 }
 
 }  // namespace orchid::transport

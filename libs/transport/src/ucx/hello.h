@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "foundation/result.h"
@@ -17,13 +19,16 @@
 
 namespace orchid::transport {
 
-constexpr std::array<char, 8> hello_magic{'O', 'R', 'C', 'H', 'L', 'A', 'N', 'E'};
+/// What a connection is for.
+using HelloMagic = std::array<char, 8>;
+constexpr HelloMagic hello_magic{'O', 'R', 'C', 'H', 'L', 'A', 'N', 'E'};     // calls
+constexpr HelloMagic transfer_magic{'O', 'R', 'C', 'H', 'D', 'A', 'T', 'A'};  // an object's bytes
 constexpr std::size_t largest_notice = 16 * 1024;
 
 /// Client to worker, first and at once: both ends start their UCX then, side by side. All integers
 /// of this file are little-endian.
 struct Hello {
-  std::array<char, 8> magic = hello_magic;
+  HelloMagic magic = hello_magic;
   std::uint16_t version = lane_version;
   std::array<std::uint16_t, 3> reserved{};
   ConnectionKey key{};
@@ -32,7 +37,7 @@ static_assert(sizeof(Hello) == 32);
 
 /// Worker to client, to a hello with the right key.
 struct Welcome {
-  std::array<char, 8> magic = hello_magic;
+  HelloMagic magic = hello_magic;
   std::uint16_t version =
       lane_version;  // the worker's; nothing follows when it is not the client's
   std::array<std::uint16_t, 3> reserved{};
@@ -86,6 +91,25 @@ struct OpenLink {
                                           bool over_tcp);
 /// The same from the client's notice on. Nobody but the client reaches UCX, at any time.
 [[nodiscard]] Result<void> wire_up_worker(Door& door, const OpenLink& open, const Notice& client);
+
+/// The accepting end's part after the hello, until the link is complete: only now does UCX listen,
+/// until its client has connected. Errors: `unreachable`, `timed_out`, `bad_request`.
+[[nodiscard]] Result<std::unique_ptr<UcxLink>> accept_link(UcxContext& context,
+                                                           const ConnectionKey& key, Door& door,
+                                                           const Welcome& welcome);
+
+struct Greeting {
+  std::string address;  // with a host
+  HelloMagic magic = hello_magic;
+  ConnectionKey key{};
+  LaneDeadline deadline;
+};
+/// The connecting end, from the hello until the link is complete. `judge` is asked about the
+/// welcome of an end with the right magic and version. Errors: as of `accept_link` and `judge`;
+/// `unsupported` (another version).
+[[nodiscard]] Result<std::unique_ptr<UcxLink>> connect_link(
+    UcxContext& context, const Greeting& greeting,
+    const std::function<Result<void>(const Welcome&)>& judge);
 
 template <typename T>
 [[nodiscard]] std::span<const std::byte> bytes_of(const T& value) {

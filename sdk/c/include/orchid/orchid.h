@@ -46,7 +46,10 @@ typedef enum orchid_status {
   ORCHID_STATUS_DISK_FULL = 23,
   ORCHID_STATUS_UNSUPPORTED = 24,
   ORCHID_STATUS_SYSTEM = 25,
-  ORCHID_STATUS_INTERNAL = 26
+  ORCHID_STATUS_INTERNAL = 26,
+  ORCHID_STATUS_DATA_LOST = 27,
+  ORCHID_STATUS_DATA_ELSEWHERE = 28,
+  ORCHID_STATUS_OUTCOME_UNKNOWN = 29
 } orchid_status;
 
 const char* orchid_status_name(orchid_status status);
@@ -77,6 +80,7 @@ typedef struct orchid_function orchid_function;
 typedef struct orchid_future orchid_future;
 typedef struct orchid_buffer orchid_buffer;
 typedef struct orchid_stream orchid_stream;
+typedef struct orchid_memory orchid_memory;
 
 /* Bytes that Orchid allocated; free them with orchid_bytes_free. */
 typedef struct orchid_bytes {
@@ -249,6 +253,31 @@ int orchid_stream_ended(const orchid_stream* stream);
 void orchid_stream_cancel(orchid_stream* stream);
 /* Cancels what has not ended. */
 void orchid_stream_free(orchid_stream* stream);
+
+/* ---- memory of other hosts ---- */
+
+/* Memory of an executor, of zero bytes, for this program alone. It is renewed until it is freed.
+ * `host`: where; NULL: wherever there is room. What one thread asks for is done in its order. */
+orchid_status orchid_memory_take(orchid_client* client, uint64_t bytes, const char* host,
+                                 orchid_memory** memory);
+/* Ends the lease: what was in it is gone. */
+void orchid_memory_free(orchid_memory* memory);
+uint64_t orchid_memory_size(const orchid_memory* memory);
+/* Valid until the memory is freed. */
+const char* orchid_memory_host(const orchid_memory* memory);
+/* They return when it is done. ORCHID_STATUS_BAD_REQUEST: not within the memory;
+ * ORCHID_STATUS_LEASE_ENDED: the memory is gone. */
+orchid_status orchid_memory_put(orchid_memory* memory, uint64_t offset, const void* data,
+                                size_t size);
+orchid_status orchid_memory_get(orchid_memory* memory, uint64_t offset, void* data, size_t size);
+/* Of the 8 bytes at `offset`, a multiple of 8, as a number; `before`: what was there.
+ * ORCHID_STATUS_OUTCOME_UNKNOWN: it may have happened, and is not sent again. */
+orchid_status orchid_memory_fetch_add(orchid_memory* memory, uint64_t offset, uint64_t add,
+                                      uint64_t* before);
+orchid_status orchid_memory_compare_swap(orchid_memory* memory, uint64_t offset, uint64_t expected,
+                                         uint64_t desired, uint64_t* before);
+/* Returns when all that any thread has asked for before is done. */
+orchid_status orchid_memory_fence(orchid_memory* memory);
 
 #ifdef __cplusplus
 } /* extern "C" */

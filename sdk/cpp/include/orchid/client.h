@@ -17,9 +17,13 @@
 #include <string_view>
 #include <vector>
 
+#include "orchid/crew.h"
 #include "orchid/error.h"
 #include "orchid/invocation.h"
 #include "orchid/lease.h"
+#include "orchid/mapped_data.h"
+#include "orchid/memory.h"
+#include "orchid/submitted_flow.h"
 #include "orchid/typed_function.h"
 
 namespace orchid {
@@ -38,6 +42,10 @@ struct ClientOptions {
   std::string gateway;  // "http://host:port" or "unix:/path"
   std::string token;
   std::chrono::milliseconds connect_timeout{5000};
+  /// Instead of `gateway` and `token`: makes a connection to a gateway that knows by it who asks,
+  /// and gives its descriptor, which is the client's from then on; -1: there is none now. Called on
+  /// any thread.
+  std::function<int()> connect{};
 };
 
 struct EntryInfo {
@@ -67,6 +75,10 @@ struct InvokeOptions {
   std::string host_kind{};               // it runs on such a host: "cpu", "gpu", "dpu"; empty: any
   /// That it is given, and runs beside: "NAME", "NAME@3" or ids, at most 64.
   std::vector<std::string> data{};
+  bool at_most_once = false;  // never started twice, also when its worker is lost
+  /// Its output becomes the next version of the data object of this name, and the reply is the
+  /// document that describes it (JSON); empty: the output is the reply.
+  std::string output_data{};
   /// Of `invoke`: called on its thread, several times a second, while a call lasts longer than a
   /// second; false cancels the call. A call that is watched is stored durably after that second,
   /// and goes on when this process ends.
@@ -84,7 +96,9 @@ struct DataInfo {
   std::string created;        // as the gateway writes times
   std::string expires;        // the same; empty: never
   std::vector<std::string> hosts;
-  std::string json;  // the gateway's whole answer
+  std::vector<std::string> arriving_at{};  // hosts to which it is being copied
+  std::uint32_t copies_wanted = 1;         // at least
+  std::string json;                        // the gateway's whole answer
   /// "climate@3", or the id of one without a name.
   [[nodiscard]] std::string label() const {
     return name.empty() ? id : name + "@" + std::to_string(version);
@@ -95,10 +109,19 @@ struct DataOptions {
   std::string if_match;                // only when this id is the newest version
   bool only_new = false;               // only when the name is not taken
   std::chrono::seconds expires_in{0};  // 0: never; without a name as the site says
+  std::uint32_t copies = 1;            // at least so many are kept, on different hosts
+};
+
+struct CopyOptions {
+  std::uint32_t copies = 0;  // at least so many are kept from now on; 0: as many as before
+  std::string host{};        // one is to be there; empty: wherever there is room
 };
 
 /// Puts bytes into the room that it is given, and says how many: not 0 before all are there.
 using DataReader = std::function<std::size_t(std::span<std::byte> room)>;
+/// Writes all bytes of an object into the memory that it is given, which is zero. What it throws
+/// ends the transfer, and nothing is kept.
+using DataWriter = std::function<void(std::span<std::byte> room)>;
 /// What it throws ends the transfer.
 using DataTaker = std::function<void(std::span<const std::byte> bytes)>;
 
@@ -152,16 +175,55 @@ class Client {
                     const DataOptions& options = {});
   DataInfo put_data(std::string_view name, std::span<const std::byte> bytes,
                     const DataOptions& options = {});
+  /// The same where `write` makes the bytes. On the host of the executor that is to have them they
+  /// are written where they will lie, and not copied; elsewhere `write` gets memory of this
+  /// program's own, and they are sent.
+  DataInfo write_data(std::string_view name, std::uint64_t size, const DataWriter& write,
+                      const DataOptions& options = {});
+  /// The bytes of an object in this program's memory: on the host of the executor that has it
+  /// without a copy, else fetched. Errors: `not_found`, `data_lost`.
+  [[nodiscard]] MappedData map_data(std::string_view reference);
   /// `reference`: "NAME", "NAME@3" or an id. Errors: `not_found`, also when no copy is left.
   void get_data(std::string_view reference, const DataTaker& take);
   [[nodiscard]] DataInfo describe_data(std::string_view reference);
   [[nodiscard]] std::vector<DataInfo> list_data();
+  /// Orders copies, and does not wait for them: `arriving_at` says where they are to be. Errors:
+  /// `not_found`, also of a host that keeps no data of yours.
+  DataInfo copy_data(std::string_view reference, const CopyOptions& options);
   /// Of a name without a version all versions.
   void remove_data(std::string_view reference);
+
+  /// Hands a flow over and returns when it is on disk; it goes on when this process or the gateway
+  /// ends. Errors: `bad_request` (what is wrong with it, with line and column), `quota`,
+  /// `disk_full`, `conflict` (its idempotency key is another flow's).
+  SubmittedFlow submit_flow(const FlowSubmission& flow);
+  /// The handle of a flow whose id is known.
+  [[nodiscard]] SubmittedFlow submitted_flow(std::string id) const;
+  /// Newest first.
+  [[nodiscard]] std::vector<FlowStatus> submitted_flows();
 
   /// Workers that this program calls by itself (orchid/lease.h). Returns when enough of them are
   /// connected. Errors: `no_capacity`, `quota`, `unsupported` (no lane leads to them from here).
   [[nodiscard]] Lease lease(const LeaseOptions& options = {});
+
+  /// Memory of an executor, of zero pages, that this program alone reads and writes
+  /// (orchid/memory.h). Kept as long as a handle of it lives. Errors: `no_capacity` (no executor
+  /// has room for it), `quota`, `unreachable`, `unsupported`.
+  [[nodiscard]] RemoteMemory memory(const MemoryOptions& options);
+  /// The memory of a lease that another program of the same user keeps, when that does not use it
+  /// now. Errors: `not_found`, `unreachable` (also when somebody uses it).
+  [[nodiscard]] RemoteMemory attach_memory(std::string_view lease,
+                                           const MemoryOptions& options = {});
+
+  /// Memory without a connection, for other programs of the same user to attach to. It lasts for
+  /// `options.duration` unless it is kept. Errors: as of `memory`.
+  [[nodiscard]] MemoryInfo reserve_memory(const MemoryOptions& options);
+  /// It lasts so long from now on. Error `not_found`.
+  void keep_memory(std::string_view lease, std::chrono::milliseconds duration);
+
+  /// Workers on this host that send calls on to each other (orchid/crew.h): all of them or none.
+  /// Returns when they are connected. Errors: as `lease`.
+  [[nodiscard]] Crew crew(const CrewOptions& options = {});
 
   /// Gives back a lease of another program of the same user. Error `not_found`.
   void release_lease(std::string_view id);
@@ -179,25 +241,38 @@ class Client {
 
 // ---- what typed_function.h declares and needs a Client for ----
 
-template <typename R, typename... Args>
-R Function<R(Args...)>::call(const InvokeOptions& options, Args... args) const {
+template <typename R, typename... All, std::size_t Data, typename... Args>
+R TypedCalls<R(All...), Data, sdk::Types<Args...>>::call(const InvokeOptions& options,
+                                                         Args... args) const {
+  if constexpr (Data > 0) sdk::check_data_count(options.data.size(), Data, name_);
   const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
   InvokeOptions typed = options;
-  typed.signature = values::signature_of<R(Args...)>();
+  typed.signature = values::signature_of<R(All...)>();
   return decode_reply<R>(client_.invoke(name_, input, typed), name_);
 }
 
-template <typename R, typename... Args>
-R Function<R(Args...)>::operator()(Args... args) const {
+template <typename R, typename... All, std::size_t Data, typename... Args>
+R TypedCalls<R(All...), Data, sdk::Types<Args...>>::operator()(Args... args) const
+  requires(Data == 0)
+{
   return call(InvokeOptions{}, static_cast<Args&&>(args)...);
 }
 
-template <typename R, typename... Args>
-Pending<R> Function<R(Args...)>::submit(Args... args) const {
+template <typename R, typename... All, std::size_t Data, typename... Args>
+Pending<R> TypedCalls<R(All...), Data, sdk::Types<Args...>>::submit_with(
+    const InvokeOptions& options, Args... args) const {
+  if constexpr (Data > 0) sdk::check_data_count(options.data.size(), Data, name_);
   const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
-  InvokeOptions typed;
-  typed.signature = values::signature_of<R(Args...)>();
+  InvokeOptions typed = options;
+  typed.signature = values::signature_of<R(All...)>();
   return Pending<R>(client_.submit(name_, input, typed), name_);
+}
+
+template <typename R, typename... All, std::size_t Data, typename... Args>
+Pending<R> TypedCalls<R(All...), Data, sdk::Types<Args...>>::submit(Args... args) const
+  requires(Data == 0)
+{
+  return submit_with(InvokeOptions{}, static_cast<Args&&>(args)...);
 }
 
 }  // namespace orchid

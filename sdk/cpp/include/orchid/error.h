@@ -32,12 +32,15 @@ enum class ErrorKind : std::uint8_t {
   evicted,      // the place was taken back
   worker_lost,  // worker or host gone, not by the function's doing
   no_capacity,
-  lease_ended,  // released, expired or revoked; a new lease helps
-  unreachable,  // the gateway does not answer
-  timed_out,    // it did not answer in time; what was asked for may have happened
+  lease_ended,      // released, expired or revoked; a new lease helps
+  unreachable,      // the gateway does not answer
+  timed_out,        // it did not answer in time; what was asked for may have happened
+  outcome_unknown,  // an atomic operation was sent and has no answer; it was not sent again
   disk_full,
   unsupported,
   system,
+  data_lost,       // no copy of a data object is left
+  data_elsewhere,  // no worker that may run the call can have all its data objects
   internal,
 };
 

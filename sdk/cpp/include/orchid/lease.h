@@ -15,7 +15,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "orchid/embedded.h"
 #include "orchid/error.h"
 #include "orchid/invocation.h"
+#include "orchid/lease_options.h"
 #include "orchid/native_twin.h"
 #include "orchid/typed_function.h"
 #include "orchid/values.h"
@@ -38,66 +38,6 @@ struct LaneRoom;
 struct LeaseAccess;
 struct LeaseCode;
 }  // namespace sdk
-
-/// How workers wait for calls and callers for answers.
-enum class Wait : std::uint8_t {
-  hot,       // spin: the least latency; each waiting worker and caller fills a core
-  adaptive,  // spin for some 30 µs, then sleep
-  blocking,  // sleep at once
-};
-
-/// Empty: any.
-struct LeaseConstraints {
-  std::string host{};                     // name
-  std::vector<std::string> avoid_host{};  // names of hosts on which no worker is placed; at most 64
-  std::string architecture{};             // as uname says it: "x86_64"
-  std::string kind{};                     // "cpu", "gpu" or "dpu"
-  std::vector<std::string> functions{};   // deployed ones that its workers are to run: hosts that
-                                          // they have an image for
-  std::vector<std::string> features{};    // all of them, as the batch system names them
-  std::chrono::milliseconds lifetime{0};  // the cores stay Orchid's for so much longer, as far as
-                                          // is known
-  double watts_at_most = 0;  // of the host, this worker included; 0: any. Hosts that do not tell
-                             // what they draw are left out
-};
-
-/// What one worker has. Kernels of its functions run on its first GPU, which is nobody else's for
-/// as long as the lease lasts.
-struct WorkerSize {
-  unsigned cores = 1;
-  std::uint64_t memory = 0;  // bytes; 0: what the site gives
-  unsigned gpus = 0;
-  std::string gpu_model{};  // as the batch system names it; empty: any
-};
-
-struct LeaseOptions {
-  unsigned workers = 1;
-  unsigned at_least = 0;  // 0: all of them
-  unsigned cores_per_worker = 1;
-  std::uint64_t memory = 0;  // bytes for each worker; 0: what the site gives
-  Wait wait = Wait::adaptive;
-  std::chrono::milliseconds duration{60'000};  // renewed for as long as the Lease lives
-  std::chrono::milliseconds within{10'000};    // so long it may take to get the workers
-  LeaseConstraints constraints{};
-  /// "auto"; "local": within this host; "ucx": as between hosts; "tcp": the same, and never over
-  /// RDMA, whatever the other host's executor says of the network (--lane-fabric).
-  std::string lane = "auto";
-  /// What each worker may have, by itself, the best first: {{.gpus = 1}, {.cores = 4}} takes a GPU
-  /// where one is free and four cores elsewhere. Not empty: `cores_per_worker` and `memory` are not
-  /// looked at. At most 8.
-  std::vector<WorkerSize> alternatives{};
-  /// No worker process runs the code of two modules, so that no function meets what another one has
-  /// left in its process. A call of a module that no idle worker has waits some milliseconds for a
-  /// fresh worker; with one worker for each module that is once. What functions keep in globals is
-  /// lost with their worker.
-  bool separate_processes = false;
-};
-
-struct CallOptions {
-  std::chrono::nanoseconds deadline{0};  // from now to the result, waiting included; 0: 60 s
-  bool at_most_once = false;             // never started twice, also when its worker is lost
-  std::stop_token stop{};                // cancels the call
-};
 
 /// Memory of one worker's lane: an input that is written here is not copied. A call uses it up.
 /// Move-only; owned by one thread.
@@ -239,27 +179,52 @@ class LeasedFunction {
 template <typename F>
 class TypedLeasedFunction;
 
-/// A typed entry. A cheap value; any thread. All members throw `orchid::Error`.
-template <typename R, typename... Args>
-class TypedLeasedFunction<R(Args...)> {
+/// The calls of a typed entry that takes these arguments and, in the options of each call, so much
+/// data.
+template <typename R, std::size_t Data, typename Input>
+class TypedLeasedCalls;
+template <typename R, std::size_t Data, typename... Args>
+class TypedLeasedCalls<R, Data, sdk::Types<Args...>> {
  public:
-  explicit TypedLeasedFunction(LeasedFunction function) : function_(std::move(function)) {}
-  R operator()(Args... args) const { return call(CallOptions{}, static_cast<Args&&>(args)...); }
+  explicit TypedLeasedCalls(LeasedFunction function) : function_(std::move(function)) {}
+  R operator()(Args... args) const
+    requires(Data == 0)
+  {
+    return call(CallOptions{}, static_cast<Args&&>(args)...);
+  }
   R call(const CallOptions& options, Args... args) const {
+    check(options);
     const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
     return decode_reply<R>(function_.invoke(input, options), function_.name());
   }
-  [[nodiscard]] Future<R> async(Args... args) const {
+  [[nodiscard]] Future<R> async(Args... args) const
+    requires(Data == 0)
+  {
     return async_with(CallOptions{}, static_cast<Args&&>(args)...);
   }
   [[nodiscard]] Future<R> async_with(const CallOptions& options, Args... args) const {
+    check(options);
     const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
     return Future<R>(function_.async(input, options), function_.name());
   }
   [[nodiscard]] const LeasedFunction& bytes() const { return function_; }
 
  private:
+  void check(const CallOptions& options) const {
+    if constexpr (Data > 0) sdk::check_data_count(options.data.size(), Data, function_.name());
+  }
   LeasedFunction function_;
+};
+
+/// A typed entry. A cheap value; any thread. All members throw `orchid::Error`. Arguments of type
+/// orchid::Data (orchid/function.hpp) are not passed: they are `CallOptions::data`, in their order.
+template <typename R, typename... Args>
+class TypedLeasedFunction<R(Args...)>
+    : public TypedLeasedCalls<R, sdk::data_count<Args...>, sdk::InputTypes<Args...>> {
+ public:
+  explicit TypedLeasedFunction(LeasedFunction function)
+      : TypedLeasedCalls<R, sdk::data_count<Args...>, sdk::InputTypes<Args...>>(
+            std::move(function)) {}
 };
 
 /// A function of this program (orchid/embedded.h) on a worker, and its native twin here.
@@ -344,6 +309,10 @@ class Lease {
   [[nodiscard]] LeasedFunction function(const EmbeddedFunction& function);
   /// A module that need not be deployed: its workers get it from here.
   [[nodiscard]] LeasedModule module(std::span<const std::byte> bytes);
+
+  /// The version of a data object that "NAME", "NAME@3" or an id means now. Asks the gateway once.
+  /// Errors: `not_found`, `data_lost`.
+  [[nodiscard]] LeasedData data(std::string_view reference);
 
   /// Calls `function` for every input, on all workers, and returns the replies in the inputs'
   /// order. A call that lasts much longer than the others is started again on an idle worker,

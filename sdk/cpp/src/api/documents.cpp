@@ -1,6 +1,7 @@
 #include "api/documents.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,6 +54,19 @@ FunctionInfo read_function(const JsonObject& o) {
   return info;
 }
 
+FlowStatus read_flow(const JsonObject& o) {
+  const JsonObject any = o.optional();
+  return {.id = o.text("id"),
+          .name = any.text("name"),
+          .state = o.text("state"),
+          .message = any.text("message"),
+          .submitted = any.text("submitted"),
+          .ended = any.text("ended"),
+          .nodes = any.number<std::uint64_t>("nodes_total"),
+          .nodes_done = any.number<std::uint64_t>("nodes_done"),
+          .json = o.dump()};
+}
+
 DataInfo read_data(const JsonObject& o) {
   const JsonObject any = o.optional();
   return {.id = o.text("id"),
@@ -63,6 +77,8 @@ DataInfo read_data(const JsonObject& o) {
           .created = any.text("created"),
           .expires = any.text("expires"),
           .hosts = any.texts("hosts"),
+          .arriving_at = any.texts("arriving_at"),
+          .copies_wanted = any.number<std::uint32_t>("copies_wanted", {.otherwise = 1}),
           .json = o.dump()};
 }
 
@@ -107,12 +123,29 @@ std::vector<FunctionInfo> parse_functions(std::string_view text) {
   });
 }
 
+std::string wanted_copies(const CopyOptions& options) {
+  nlohmann::json body = nlohmann::json::object();
+  if (options.copies != 0) body["copies"] = options.copies;
+  if (!options.host.empty()) body["host"] = options.host;
+  return dump_json(body);
+}
+
 DataInfo parse_data(std::string_view text) { return read_answer(text, "a data object", read_data); }
 
 std::vector<DataInfo> parse_data_list(std::string_view text) {
   return read_answer<std::vector<DataInfo>>(text, "a list of data objects", [](const auto& o) {
     std::vector<DataInfo> all;
     for (const JsonObject& item : o.objects("data")) all.push_back(read_data(item));
+    return all;
+  });
+}
+
+FlowStatus parse_flow(std::string_view text) { return read_answer(text, "a flow", read_flow); }
+
+std::vector<FlowStatus> parse_flows(std::string_view text) {
+  return read_answer<std::vector<FlowStatus>>(text, "a list of flows", [](const auto& o) {
+    std::vector<FlowStatus> all;
+    for (const JsonObject& item : o.objects("flows")) all.push_back(read_flow(item));
     return all;
   });
 }

@@ -16,6 +16,10 @@ namespace orchid::sdk {
 [[nodiscard]] std::vector<InvocationStatus> parse_invocations(std::string_view text);
 [[nodiscard]] DataInfo parse_data(std::string_view text);
 [[nodiscard]] std::vector<DataInfo> parse_data_list(std::string_view text);
+[[nodiscard]] FlowStatus parse_flow(std::string_view text);
+[[nodiscard]] std::vector<FlowStatus> parse_flows(std::string_view text);
+/// The body of a request for copies.
+[[nodiscard]] std::string wanted_copies(const CopyOptions& options);
 /// The `id` of a 202.
 [[nodiscard]] std::string parse_accepted(const HttpResponse& response);
 

@@ -27,6 +27,9 @@ class Session {
   static constexpr std::chrono::milliseconds answer_grace{5'000};
   /// For a call without a stated deadline: the gateway answers 202 long before.
   static constexpr std::chrono::milliseconds longest_answer{180'000};
+  /// So long who waits for an invocation bears a gateway that is away, and asks again so often.
+  static constexpr std::chrono::milliseconds restart_patience{10'000};
+  static constexpr std::chrono::milliseconds restart_pause{100};
 
  private:
   std::unique_ptr<HttpExchange> exchange_;

@@ -142,6 +142,35 @@ ExchangeTimes times_of(CURL* curl, const Exchange& exchange, Time began) {
           .receive = std::chrono::steady_clock::now() - exchange.answered};
 }
 
+/// Any path does: the socket is connected, and what leads to curl's own sockets is never taken.
+constexpr const char* connected_path = "/connected";
+
+curl_socket_t give_socket(void* user, curlsocktype, curl_sockaddr*) noexcept {
+  try {
+    const int socket = (*static_cast<const std::function<int()>*>(user))();
+    return socket < 0 ? CURL_SOCKET_BAD : socket;
+  } catch (...) {
+    return CURL_SOCKET_BAD;
+  }
+}
+
+int is_connected(void*, curl_socket_t, curlsocktype) noexcept {
+  return CURL_SOCKOPT_ALREADY_CONNECTED;
+}
+
+void set_way(CURL* curl, const Endpoint& endpoint, const std::string& socket_path) {
+  curl_easy_setopt(curl, CURLOPT_PROXY,
+                   "");  // a gateway is never behind the proxy that http_proxy names
+  if (endpoint.connect) {
+    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, connected_path);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, &give_socket);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &endpoint.connect);
+    curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, &is_connected);
+  } else if (!socket_path.empty()) {
+    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path.c_str());
+  }
+}
+
 void set_body(CURL* curl, const HttpRequest& request, Exchange& exchange) {
   if (request.read_stream) {
     // It cannot be read twice, as a connection would need that the gateway has closed meanwhile.
@@ -247,15 +276,14 @@ HttpResponse ConnectionPool::perform(const HttpRequest& request) {
   Exchange exchange{.request = request, .body_size = static_cast<curl_off_t>(size)};
   std::array<char, CURL_ERROR_SIZE> detail{};
   const std::string url =
-      (socket_path_.empty() ? endpoint_.base_url : "http://orchid") + request.target;
+      (endpoint_.base_url.empty() || !socket_path_.empty() ? "http://orchid" : endpoint_.base_url) +
+      request.target;
   const auto release = [this](Handle* handle) { give_back(handle); };
   const std::unique_ptr<Handle, decltype(release)> handle(take(), release);
   CURL* curl = handle.get();
   exchange.curl = curl;
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl, CURLOPT_PROXY,
-                   "");  // a gateway is never behind the proxy that http_proxy names
-  if (!socket_path_.empty()) curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path_.c_str());
+  set_way(curl, endpoint_, socket_path_);
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);

@@ -20,7 +20,9 @@ struct Endpoint {
   std::string socket;    // path of a Unix socket
   std::string token;     // empty: none is sent
   std::chrono::milliseconds connect_timeout{5000};
+  std::function<int()> connect{};  // see ClientOptions; empty: none of it
   [[nodiscard]] std::string describe() const {
+    if (connect) return "the other end of a socket";
     return socket.empty() ? base_url : "unix:" + socket;
   }
 };

@@ -39,6 +39,8 @@ ErrorKind kind_of_status(int status) {
       return ErrorKind::no_capacity;
     case 504:
       return ErrorKind::deadline_exceeded;
+    case 507:
+      return ErrorKind::no_capacity;
     default:
       return status < 500 ? ErrorKind::bad_request : ErrorKind::internal;
   }
@@ -73,13 +75,12 @@ ErrorKind kind_of(Outcome outcome) {
 ErrorKind kind_of(ErrorCode code) {
   using enum ErrorKind;
   static constexpr std::array kinds{
-      internal,        bad_request, bad_configuration, unauthenticated, denied,      not_found,
-      conflict,        too_large,   module_rejected,   no_capacity,     quota,       unreachable,
-      timed_out,       cancelled,   lease_ended,       disk_full,       unsupported, system,
+      internal,        bad_request,   bad_configuration, unauthenticated, denied,      not_found,
+      conflict,        too_large,     module_rejected,   no_capacity,     quota,       unreachable,
+      timed_out,       cancelled,     lease_ended,       disk_full,       unsupported, system,
       module_rejected,  // compile_limit
       no_capacity,      // no_data_memory
-      not_found,        // data_lost
-      conflict};        // data_elsewhere
+      data_lost,       data_elsewhere};
   static_assert(kinds.size() == static_cast<std::size_t>(ErrorCode::data_elsewhere) + 1);
   return kinds[static_cast<std::size_t>(code)];
 }
@@ -142,12 +143,19 @@ std::string hint_for(ErrorKind kind) {
       return "is it running, and is this its address? 'orchid doctor' looks for the cause";
     case ErrorKind::timed_out:
       return "wait longer; check whether it has happened before you try again";
+    case ErrorKind::outcome_unknown:
+      return "it may have happened, or not: start again from what is known";
     case ErrorKind::disk_full:
       return "make room on the disk that is named";
     case ErrorKind::unsupported:
       return "'orchid doctor' says what this machine can do";
     case ErrorKind::system:
       return "'orchid doctor' looks for the cause on this machine";
+    case ErrorKind::data_lost:
+      return "put it again; 'orchid data list' shows what is there";
+    case ErrorKind::data_elsewhere:
+      return "'orchid data copy NAME --to HOST' brings it to a host; 'orchid data describe' shows "
+             "where it is";
     case ErrorKind::internal:
       return "this is a mistake in Orchid: please report it with this line and its logs";
   }
@@ -170,7 +178,11 @@ Error error_from_response(const HttpResponse& response) {
   // What of it is missing or odd is passed over: the status alone says enough.
   const JsonObject o = document.root().optional();
   if (is_problem) {
-    if (const auto kind = parse_error_kind(last_part(o.text("type")))) details.kind = *kind;
+    const std::string type(last_part(o.text("type")));
+    if (const auto kind = parse_error_kind(type))
+      details.kind = *kind;
+    else if (const auto code = parse_error_code(type))  // one that has no kind of its own
+      details.kind = kind_of(*code);
     details.message = o.text("detail", 1 << 20);
     if (details.message.empty()) details.message = o.text("title");
     details.hint = o.text("hint");

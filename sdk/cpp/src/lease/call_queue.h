@@ -42,6 +42,17 @@ class CallQueue {
     }
     return nullptr;
   }
+  /// Out of the queue, in their order.
+  template <typename Which>
+  [[nodiscard]] std::deque<Call*> take_all_that(Which which) {
+    std::deque<Call*> taken;
+    std::erase_if(calls_, [&](Call* call) {
+      const bool goes = which(*call);
+      if (goes) taken.push_back(call);
+      return goes;
+    });
+    return taken;
+  }
   /// False: it is not here.
   bool remove(const Call& call) {
     const auto found = std::find(calls_.begin(), calls_.end(), &call);

@@ -24,6 +24,7 @@ namespace orchid::sdk {
 class CallBatch;
 class LeaseCore;
 class WorkerLane;
+struct CallObjects;
 struct LaneStream;
 
 /// A module that the lease's workers load. The first three never change; the others are guarded by
@@ -62,12 +63,15 @@ struct DirectCall {
   MonotonicTime due = MonotonicTime::min();  // min: not yet worked out, since clocks cost time
   LaneRoom* home = nullptr;                  // `input` lies in it
   LaneStream* stream = nullptr;              // it is one, and brings its input later
+  /// That it is given; null: none. Shared with the other calls of a map.
+  std::shared_ptr<const CallObjects> data = nullptr;
 
   // Its way.
   lane_client::CallHistory history;
   std::atomic<WorkerLane*> lane{nullptr};  // that it is in; null: it waits in the queue
   std::atomic<bool> cancel_wanted{false};
   std::atomic<bool> given_up{false};  // its deadline and the grace have passed
+  bool waits_for_data = false;  // an idle worker had not mapped it; guarded by the lease's mutex
 
   // The answer.
   std::atomic<State> state{State::pending};
@@ -91,6 +95,7 @@ struct DirectCall {
     lane.store(nullptr, std::memory_order_relaxed);
     cancel_wanted.store(false, std::memory_order_relaxed);
     given_up.store(false, std::memory_order_relaxed);
+    waits_for_data = false;
     state.store(State::pending, std::memory_order_relaxed);
     output.clear();
     error.reset();

@@ -35,11 +35,11 @@ std::vector<std::string> common_images(Session& session,
 
 }  // namespace
 
-LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
+LeaseGrant request_lease(Session& session, const LeaseOptions& options, WorkersAre workers) {
   // Without a host of its own a client is given only workers that it can reach over the network.
   const std::string body = lease_request(
       options, options.lane == "ucx" || options.lane == "tcp" ? std::string() : own_boot_id(),
-      common_images(session, options.constraints.functions));
+      common_images(session, options.constraints.functions), workers);
   return parse_lease_grant(session
                                .request({.method = "POST",
                                          .target = "/v1/leases",
@@ -75,6 +75,19 @@ std::vector<std::byte> GatewayLease::module(const std::string& function,
       ->get("/v1/functions/" + percent_encode(function) + "@" +
             digest.substr(digest.find(':') + 1) + "/module")
       .body;
+}
+
+DataInfo GatewayLease::describe_data(const std::string& reference) {
+  return parse_data(session_->get("/v1/data/" + percent_encode(reference) + "/document").text());
+}
+
+void GatewayLease::copy_data(const std::string& id, const std::string& host) {
+  const std::string body = wanted_copies({.host = host});
+  (void)session_->request({.method = "POST",
+                           .target = "/v1/data/" + percent_encode(id) + "/copies",
+                           .headers = {"Content-Type: application/json"},
+                           .body = as_bytes(body),
+                           .timeout = background_timeout});
 }
 
 }  // namespace orchid::sdk

@@ -20,6 +20,8 @@ class GatewayLease final : public LeaseSource {
   [[nodiscard]] FunctionInfo describe(const std::string& function) override;
   [[nodiscard]] std::vector<std::byte> module(const std::string& function,
                                               const std::string& digest) override;
+  [[nodiscard]] DataInfo describe_data(const std::string& reference) override;
+  void copy_data(const std::string& id, const std::string& host) override;
 
  private:
   [[nodiscard]] std::string path() const { return "/v1/leases/" + percent_encode(id_); }
@@ -27,6 +29,7 @@ class GatewayLease final : public LeaseSource {
   std::string id_;
 };
 
-[[nodiscard]] LeaseGrant request_lease(Session& session, const LeaseOptions& options);
+[[nodiscard]] LeaseGrant request_lease(Session& session, const LeaseOptions& options,
+                                       WorkersAre workers = WorkersAre::apart);
 
 }  // namespace orchid::sdk

@@ -15,12 +15,21 @@ enum class AsyncUse : std::uint8_t {
 struct LeaseAccess {
   static Lease lease(std::shared_ptr<LeaseCore> core) { return Lease(std::move(core)); }
   static const LeaseCore& core_of(const Lease& lease) { return *lease.core_; }
+  static const std::shared_ptr<LeaseCore>& shared_core_of(const Lease& lease) {
+    return lease.core_;
+  }
   static LeasedFunction function(std::shared_ptr<LeaseCore> core, std::shared_ptr<LeaseCode> code,
                                  std::uint16_t entry, std::string name) {
     return {std::move(core), std::move(code), entry, std::move(name)};
   }
   static Buffer buffer(std::unique_ptr<LaneRoom> room) { return Buffer(std::move(room)); }
   static std::unique_ptr<LaneRoom> room_of(Buffer& buffer) { return std::move(buffer.room_); }
+  static LeasedData data(std::shared_ptr<const LeasedObject> object) {
+    return LeasedData(std::move(object));
+  }
+  static const std::shared_ptr<const LeasedObject>& object_of(const LeasedData& data) {
+    return data.object_;
+  }
   static Output output(std::unique_ptr<HeldAnswer> answer) { return Output(std::move(answer)); }
   static ReplyFuture future(std::shared_ptr<AsyncCall> call) {
     return ReplyFuture(std::move(call));

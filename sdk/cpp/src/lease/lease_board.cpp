@@ -10,6 +10,7 @@
 #include "http/problem.h"
 #include "lane_client/policy.h"
 #include "lease/call_batch.h"
+#include "lease/call_objects.h"
 #include "lease/lease_threads.h"
 
 namespace orchid::sdk {
@@ -114,6 +115,13 @@ Error::Details LeaseBoard::why_late(const DirectCall& call) const {
                    seconds_since(std::max(call.code->compiling_since, call.due - call.deadline)) +
                    ", and the function is not compiled yet on the worker's host",
         .hint = "give it more time"};
+  if (call.waits_for_data)
+    return {.kind = ErrorKind::deadline_exceeded,
+            .message = "the call's deadline has passed: it waited until a worker had " +
+                       call.data->labels(),
+            .hint =
+                "give it more time; 'orchid data describe' shows where it is, and to which "
+                "hosts it is being copied"};
   return {.kind = ErrorKind::deadline_exceeded,
           .message = "the call's deadline has passed before it started",
           .hint = "give it more time, or take more workers"};

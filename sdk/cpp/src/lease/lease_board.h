@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "foundation/clock.h"
@@ -78,9 +80,11 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
     if (wanted == nullptr) {
       std::vector<int> waiting(codes_.size());
       const MonotonicTime now = std::chrono::steady_clock::now();
-      DirectCall* call = queue_.take([&](const DirectCall& each) {
+      DirectCall* call = queue_.take([&](DirectCall& each) {
         const Turn turn = turn_of(each);
-        return turn == Turn::never ? turn_of_other(each, has, waiting, now, wanted) : turn;
+        // One of its own module waits for its data.
+        const bool is_other = turn == Turn::never && each.code != has;
+        return is_other ? turn_of_other(each, has, waiting, now, wanted) : turn;
       });
       if (call != nullptr) {
         waiting_.fetch_sub(1);
@@ -170,6 +174,13 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   /// False: it cannot be had, and calls of it have failed.
   [[nodiscard]] bool module_fetched(LeaseCode& code, Result<UniqueFd> module);
 
+  // Data.
+  /// An executor does not have an object that calls wait for on that host: the keeper has it copied
+  /// there.
+  void data_missing(const DataId& data, const std::string& host);
+  /// The calls that wait for it end. `may_pass`: only those that have met with that too often.
+  void data_refused(const DataId& data, const Error::Details& why, bool may_pass);
+
   // What lanes tell.
   void lane_changed();
   /// It comes no more: the gateway may grant another worker.
@@ -244,6 +255,8 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   ModuleSeats seats_;                              // guarded by mutex_
   std::optional<Error::Details> end_;              // guarded by mutex_
   std::optional<Error::Details> refusal_;          // guarded by mutex_; the executor's last
+  /// Where the keeper was last told to have which object copied to. Guarded by mutex_.
+  std::map<std::pair<DataId, std::string>, MonotonicTime> copies_wanted_;
 };
 
 }  // namespace orchid::sdk

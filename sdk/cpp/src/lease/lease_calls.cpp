@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "foundation/files.h"
+#include "lease/call_objects.h"
 #include "lease/lease_access.h"
 #include "lease/lease_threads.h"
 #include "protocol/limits.h"
@@ -20,6 +21,7 @@ void run_call(LeaseCore& core, DirectCall& call, const CallOptions& options,
               const std::string& function) {
   call.at_most_once = options.at_most_once;
   call.deadline = deadline_of(options);
+  if (!options.data.empty()) call.data = make_objects(options.data);
   if (options.stop.stop_possible()) {
     const std::stop_callback cancel(options.stop, [&] { core.cancel(call); });
     core.run(call);
@@ -69,6 +71,7 @@ std::shared_ptr<AsyncCall> LeaseAccess::start(const LeasedFunction& function,
   async->code = function.code_;
   DirectCall& call = async->call;
   ask(call, function, options);
+  call.data = objects_of(options);
   call.follows = use == AsyncUse::piece;
   call.destination = use == AsyncUse::piece ? Destination::in_place : Destination::own_memory;
   if (home != nullptr) {

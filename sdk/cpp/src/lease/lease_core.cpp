@@ -66,10 +66,11 @@ WorkerLane* LeaseCore::take_idle_lane(const DirectCall& call) {
 }
 
 void LeaseCore::enqueue(DirectCall& call) {
+  // A lane that is idle now may take it once it has waited for longer.
+  const bool may_wait_for_idle = options().separate_processes || call.data != nullptr;
   if (!queue(call)) return;
   offer();
-  // A lane that is idle now may take it once it has waited for longer.
-  if (options().separate_processes && waiting() != 0)
+  if (may_wait_for_idle && waiting() != 0)
     if (const auto lease_threads = threads()) lease_threads->lanes.wake();
 }
 

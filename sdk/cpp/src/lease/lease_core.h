@@ -83,6 +83,11 @@ class LeaseCore : public LeaseBoard {
   [[nodiscard]] bool is_overdue() const;
   /// Some have been lost lately and not been replaced.
   [[nodiscard]] bool misses_workers() const;
+  /// One that is alive is on one of these hosts, and not on that one.
+  [[nodiscard]] bool has_worker_elsewhere(const std::vector<std::string>& hosts,
+                                          const std::string& besides) const;
+  /// What workers have mapped and no call has used lately.
+  void detach_unused_data();
   void end(const Error::Details& why);
   void module_fetched(LeaseCode& code, Result<UniqueFd> module);
 

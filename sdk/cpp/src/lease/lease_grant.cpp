@@ -72,7 +72,7 @@ json constraints_of(const LeaseConstraints& wanted) {
 }
 
 std::string lease_request(const LeaseOptions& options, std::string_view boot_id,
-                          const std::vector<std::string>& images) {
+                          const std::vector<std::string>& images, WorkersAre workers) {
   json request{{"workers", options.workers},
                {"wait", name_of(options.wait)},
                {"duration_ms", options.duration.count()},
@@ -88,6 +88,7 @@ std::string lease_request(const LeaseOptions& options, std::string_view boot_id,
                                        {"gpus", size.gpus},
                                        {"gpu_model", size.gpu_model}});
   if (options.lane == "local") request["remote"] = false;
+  if (workers == WorkersAre::crew) request["crew"] = true;
   if (options.separate_processes) request["separate_processes"] = true;
   if (options.at_least > 0) request["at_least"] = options.at_least;
   json constraints = constraints_of(options.constraints);

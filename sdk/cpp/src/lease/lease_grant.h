@@ -35,10 +35,13 @@ struct LeaseGrant {
 
 /// Throws `orchid::Error` (`internal`) when the text is not what the API promises.
 [[nodiscard]] LeaseGrant parse_lease_grant(std::string_view text);
+/// What the workers of a lease are to each other.
+enum class WorkersAre : std::uint8_t { apart, crew };
 /// The body of POST /v1/leases.
 /// `images`: architectures that the functions of the lease have images for; empty: any will do.
 [[nodiscard]] std::string lease_request(const LeaseOptions& options, std::string_view boot_id,
-                                        const std::vector<std::string>& images = {});
+                                        const std::vector<std::string>& images = {},
+                                        WorkersAre workers = WorkersAre::apart);
 /// The body of PATCH /v1/leases/ID.
 [[nodiscard]] std::string renewal_request(std::chrono::milliseconds duration,
                                           const std::vector<LeaseId>& lost);

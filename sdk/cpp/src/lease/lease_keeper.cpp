@@ -1,6 +1,8 @@
 #include "lease/lease_keeper.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "foundation/files.h"
 #include "lease/lease_core.h"
@@ -30,6 +32,64 @@ bool is_final(ErrorKind refusal) {
 
 bool knows_no_such_lease(const Error& error) {
   return error.kind() == ErrorKind::lease_ended || error.kind() == ErrorKind::not_found;
+}
+
+void fetch_module(LeaseCore& core, LeaseCode& code) {
+  try {
+    const auto bytes = core.source().module(code.function, code.digest);
+    core.module_fetched(code, make_sealed_memory("orchid-module", bytes));
+  } catch (const Error& error) {
+    core.module_fetched(code, fail(ErrorCode::unreachable, error.what()));
+  }
+}
+
+/// The gateway cannot be asked now: the call waits on.
+bool may_pass(ErrorKind kind) {
+  return kind == ErrorKind::unreachable || kind == ErrorKind::timed_out;
+}
+
+/// Why the object is not on its way to that host; nothing: it is, or may be soon.
+std::optional<Error> why_not_copied(LeaseSource& source, const std::string& id,
+                                    const std::string& host) {
+  try {
+    source.copy_data(id, host);
+    return std::nullopt;
+  } catch (const Error& error) {
+    if (may_pass(error.kind())) return std::nullopt;
+    return error;
+  }
+}
+
+/// What it cannot have copied ends the calls that wait for it, unless another worker may have it.
+void bring_data(LeaseCore& core, const DataId& data, const std::string& host) {
+  const std::string id = to_string(data);
+  const auto why = why_not_copied(core.source(), id, host);
+  if (!why) return;
+  try {
+    const DataInfo info = core.source().describe_data(id);
+    if (info.state != "lost") {
+      if (core.has_worker_elsewhere(info.hosts, host)) return;
+      std::string where;
+      for (const std::string& holder : info.hosts)
+        where.append(where.empty() ? "" : " and ").append(holder);
+      return core.data_refused(
+          data,
+          {.kind = ErrorKind::data_elsewhere,
+           .message = "it is on " + where + ", and cannot be copied to the worker's host " + host +
+                      ": " + why->message(),
+           .hint = "take workers where the data is (LeaseConstraints::host), or executors that "
+                   "copy data (--lane-listen)",
+           .node = host},
+          /*may_pass=*/false);
+    }
+  } catch (const Error& error) {
+    if (may_pass(error.kind())) return;
+  }
+  core.data_refused(data,
+                    {.kind = ErrorKind::data_lost,
+                     .message = "it is there no more: " + why->message(),
+                     .node = host},
+                    /*may_pass=*/false);
 }
 
 }  // namespace
@@ -66,21 +126,32 @@ void LeaseKeeper::renew_soon(const std::weak_ptr<const void>& lease) {
   shared_->changed.notify_all();
 }
 
-void LeaseKeeper::fetch(const std::weak_ptr<const void>& lease, std::shared_ptr<LeaseCode> code) {
+void LeaseKeeper::add(const std::weak_ptr<const void>& lease,
+                      const std::function<void(LeaseCore&)>& errand) {
   const std::lock_guard lock(shared_->mutex);
   for (const Kept& kept : shared_->kept)
-    if (same(kept.core, lease)) shared_->fetches.push_back({kept.core, code});
+    if (same(kept.core, lease)) shared_->errands.push_back({kept.core, errand});
   shared_->changed.notify_all();
+}
+
+void LeaseKeeper::fetch(const std::weak_ptr<const void>& lease, std::shared_ptr<LeaseCode> code) {
+  add(lease, [code = std::move(code)](LeaseCore& core) { fetch_module(core, *code); });
+}
+
+void LeaseKeeper::bring(const std::weak_ptr<const void>& lease, const DataId& data,
+                        std::string host) {
+  add(lease, [data, host = std::move(host)](LeaseCore& core) { bring_data(core, data, host); });
 }
 
 void LeaseKeeper::run(const std::shared_ptr<Shared>& shared) {
   std::unique_lock lock(shared->mutex);
   while (!shared->stopping) {
-    if (!shared->fetches.empty()) {
-      const Fetch fetch = std::move(shared->fetches.front());
-      shared->fetches.pop_front();
+    if (!shared->errands.empty()) {
+      const Errand errand = std::move(shared->errands.front());
+      shared->errands.pop_front();
       lock.unlock();
-      fetch_module(fetch);
+      if (const auto core = errand.core.lock(); core != nullptr && !core->ended())
+        errand.run(*core);
       lock.lock();
       continue;
     }
@@ -108,6 +179,7 @@ void LeaseKeeper::run(const std::shared_ptr<Shared>& shared) {
 MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
   if (core->ended()) return MonotonicTime::max();
+  core->detach_unused_data();
   const auto period = core->options().duration / 3;
   bool unknown = false;
   bool answered = false;
@@ -135,17 +207,6 @@ MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
     return MonotonicTime::max();
   }
   return now() + std::min(period, search_interval);
-}
-
-void LeaseKeeper::fetch_module(const Fetch& fetch) {
-  const auto core = fetch.core.lock();
-  if (core == nullptr || core->ended()) return;
-  try {
-    const auto bytes = core->source().module(fetch.code->function, fetch.code->digest);
-    core->module_fetched(*fetch.code, make_sealed_memory("orchid-module", bytes));
-  } catch (const Error& error) {
-    core->module_fetched(*fetch.code, fail(ErrorCode::unreachable, error.what()));
-  }
 }
 
 }  // namespace orchid::sdk

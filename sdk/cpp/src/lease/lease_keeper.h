@@ -2,13 +2,16 @@
 #pragma once
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "foundation/clock.h"
 #include "lease/direct_call.h"
+#include "protocol/data_id.h"
 
 namespace orchid::sdk {
 
@@ -26,26 +29,29 @@ class LeaseKeeper {
   /// Workers are gone: the gateway may have others.
   void renew_soon(const std::weak_ptr<const void>& lease);
   void fetch(const std::weak_ptr<const void>& lease, std::shared_ptr<LeaseCode> code);
+  /// Has a data object copied to a host, where a worker of the lease lacks it.
+  void bring(const std::weak_ptr<const void>& lease, const DataId& data, std::string host);
 
  private:
   struct Kept {
     std::weak_ptr<LeaseCore> core;
     MonotonicTime next;
   };
-  struct Fetch {
+  /// Something that a lease wants to know of the gateway.
+  struct Errand {
     std::weak_ptr<LeaseCore> core;
-    std::shared_ptr<LeaseCode> code;
+    std::function<void(LeaseCore&)> run;
   };
   /// Shared with the thread, which may be the one that drops the last reference to its owner.
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
-    bool stopping = false;      // guarded by mutex
-    std::vector<Kept> kept;     // guarded by mutex
-    std::deque<Fetch> fetches;  // guarded by mutex
+    bool stopping = false;       // guarded by mutex
+    std::vector<Kept> kept;      // guarded by mutex
+    std::deque<Errand> errands;  // guarded by mutex
   };
   static void run(const std::shared_ptr<Shared>& shared);
-  static void fetch_module(const Fetch& fetch);
+  void add(const std::weak_ptr<const void>& lease, const std::function<void(LeaseCore&)>& errand);
   [[nodiscard]] static MonotonicTime renew(const std::shared_ptr<LeaseCore>& core);
 
   std::shared_ptr<Shared> shared_;

@@ -9,6 +9,7 @@
 
 #include "foundation/cpu_pause.h"
 #include "lease/call_batch.h"
+#include "lease/call_objects.h"
 #include "lease/lease_access.h"
 
 namespace orchid {
@@ -62,6 +63,7 @@ class Mapping {
       : function_(function),
         inputs_(inputs),
         options_(options),
+        objects_(sdk::objects_of(options)),
         core_(core),
         look_ticks_(core.rate().ticks(look_interval)) {
     if (options_.stop.stop_possible())
@@ -134,6 +136,7 @@ class Mapping {
   BatchCall& ask(std::size_t index) {
     BatchCall& call = batch_->open(index);
     LeaseAccess::ask(call, function_, options_);
+    if (objects_ != nullptr) call.data = objects_;
     call.input = inputs_.input(index);
     return call;
   }
@@ -259,6 +262,7 @@ class Mapping {
   const LeasedFunction& function_;
   const Inputs& inputs_;
   const CallOptions& options_;
+  const std::shared_ptr<const sdk::CallObjects> objects_;  // shared by its calls; null: none
   LeaseCore& core_;
   const std::uint64_t look_ticks_;
   std::unique_ptr<CallBatch> batch_ = std::make_unique<CallBatch>();

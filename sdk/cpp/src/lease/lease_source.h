@@ -23,6 +23,10 @@ class LeaseSource {
   /// A deployed module's bytes.
   [[nodiscard]] virtual std::vector<std::byte> module(const std::string& function,
                                                       const std::string& digest) = 0;
+  /// "NAME", "NAME@3" or an id.
+  [[nodiscard]] virtual DataInfo describe_data(const std::string& reference) = 0;
+  /// Orders a copy of a data object, and does not wait for it.
+  virtual void copy_data(const std::string& id, const std::string& host) = 0;
 };
 
 }  // namespace orchid::sdk

@@ -66,6 +66,27 @@ void LeaseCore::wait_for_workers() {
                .retryable = true});
 }
 
+bool LeaseCore::has_worker_elsewhere(const std::vector<std::string>& hosts,
+                                     const std::string& besides) const {
+  return count_lanes([&](const WorkerLane& lane) {
+           const std::string& node = lane.worker().node;
+           return lane.phase() != LanePhase::dead && node != besides &&
+                  std::ranges::find(hosts, node) != hosts.end();
+         }) > 0;
+}
+
+/// The objects stay where they are; until then their executor may not evict them. A lane that is
+/// driven now is in use, and tidied the next time.
+void LeaseCore::detach_unused_data() {
+  constexpr std::chrono::seconds unused_for{30};
+  const MonotonicTime before = std::chrono::steady_clock::now() - unused_for;
+  for_each_lane([&](WorkerLane& lane) {
+    if (!lane.try_drive()) return;
+    lane.detach_unused(before);
+    lane.leave();
+  });
+}
+
 std::shared_ptr<LeaseCode> LeaseCore::load(std::string digest, std::string function,
                                            UniqueFd module) {
   auto code = add_code(std::move(digest), std::move(function), std::move(module));

@@ -226,6 +226,11 @@ std::unique_ptr<LaneRoom> StreamOwner::allocate(std::size_t size) {
 }  // namespace sdk
 
 Stream LeasedFunction::stream(const CallOptions& options) const {
+  if (!options.data.empty())
+    throw Error({.kind = ErrorKind::bad_request,
+                 .message = "a stream is given no data objects",
+                 .hint = "let the function open them by name, or call it without a stream",
+                 .function = name_});
   auto stream = std::make_shared<sdk::LaneStream>();
   stream->code = code_;
   sdk::LeaseAccess::ask(stream->call, *this, options);

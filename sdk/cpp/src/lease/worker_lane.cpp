@@ -71,11 +71,18 @@ void WorkerLane::leave() {
 }
 
 Turn WorkerLane::turn_of(const DirectCall& call) const {
+  return has_data(call) ? turn_given_data(call) : Turn::never;
+}
+
+/// When its worker has mapped what the call is given.
+Turn WorkerLane::turn_given_data(const DirectCall& call) const {
   if (!conversation_.is_ready() || stream_ != nullptr) return Turn::never;
   const unsigned number = call.code->number;
   if (codes_.ready(number) == nullptr) return Turn::never;
   // Where processes are separate its input is copied, since only some workers have its module.
-  if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone() && !is_separate())
+  // That of a call with data is copied behind the table of these.
+  if (call.home != nullptr && call.data == nullptr && call.home->end != end_ &&
+      !call.home->end->gone() && !is_separate())
     return Turn::never;
   if (board_.loads_wanted() != 0 && !flights_.empty()) return Turn::when_idle;
   if (call.follows && flights_.size() == 1) return Turn::now;
@@ -94,15 +101,16 @@ bool WorkerLane::send(DirectCall& call) {
   if (call.due != MonotonicTime::min())
     left = std::max(call.due - std::chrono::steady_clock::now(), std::chrono::nanoseconds(1));
   const std::size_t largest = largest_input_.load(std::memory_order_relaxed);
+  const transport::LaneCall told{.slot = slot.slot,
+                                 .generation = slot.generation,
+                                 .entry = call.entry,
+                                 .deadline = left,
+                                 .input = {call.input.data(), call.input.size()}};
   const Result<std::uint64_t> sent =
-      call.input.size() > largest
-          ? fail(ErrorCode::too_large,
-                 "the input is over the limit of " + to_string(ByteCount{largest}))
-          : end_->client->send({.slot = slot.slot,
-                                .generation = slot.generation,
-                                .entry = call.entry,
-                                .deadline = left,
-                                .input = {call.input.data(), call.input.size()}});
+      call.input.size() > largest ? fail(ErrorCode::too_large, "the input is over the limit of " +
+                                                                   to_string(ByteCount{largest}))
+      : call.data == nullptr      ? end_->client->send(told)
+                                  : send_with_data(call, told);
   if (!sent) {
     if (sent.error().code == ErrorCode::no_capacity) return false;
     if (sent.error().code != ErrorCode::too_large) {
@@ -112,7 +120,8 @@ bool WorkerLane::send(DirectCall& call) {
     finish_with(call, ErrorKind::too_large, sent.error().message);
     return true;
   }
-  if (call.home != nullptr && call.home->end == end_) call.home->used = true;
+  if (call.home != nullptr && call.data == nullptr && call.home->end == end_)
+    call.home->used = true;
   last_code_ = call.code->number;
   flights_.push(call, *sent);
   count_load();
@@ -235,6 +244,8 @@ void WorkerLane::take_answer(const transport::LaneResponse& response) {
     end_->client->release(response);
   } else if (response.kind == ResponseKind::need_code) {
     code_lost(*call, response);
+  } else if (response.kind == ResponseKind::need_data) {
+    data_unmapped(*call, response);
   } else {
     if (!fill(*call, response)) end_->client->release(response);
     finish(*call);
@@ -321,7 +332,8 @@ void WorkerLane::pump() {
   if (is_separate()) return pump_module();
   while (conversation_.is_ready() && board_.waiting() != 0) {
     DirectCall* call =
-        board_.take_waiting(*this, [&](const DirectCall& each) { return turn_of(each); });
+        board_.take_waiting(*this, [&](DirectCall& each) { return turn_in_queue(each); });
+    attach_wanted();
     if (call == nullptr) return;
     if (!send(*call)) return board_.put_back(*call);
   }

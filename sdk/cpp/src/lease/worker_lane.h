@@ -15,14 +15,17 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
+#include "lane_client/attached_data.h"
 #include "lane_client/code_slots.h"
 #include "lane_client/conversation.h"
 #include "lane_client/flights.h"
+#include "lease/call_objects.h"
 #include "lease/call_queue.h"
 #include "lease/direct_call.h"
 #include "lease/lane_socket.h"
@@ -99,6 +102,8 @@ class WorkerLane {
   /// The same, and whether all gets on: what is overdue is given up, and calls behind one that
   /// lasts unexpectedly long wait again in the queue, if others are idle.
   void supervise(MonotonicTime now, bool others_idle);
+  /// The worker is rid of objects that none of its calls has used since then.
+  void detach_unused(MonotonicTime before);
   /// What an eventful lane gets before it is armed again.
   void linger(std::chrono::nanoseconds time);
   [[nodiscard]] bool is_empty() const { return flights_.empty(); }
@@ -119,6 +124,7 @@ class WorkerLane {
   void take_answer(const transport::LaneResponse& response);
   /// True: the answer is held, and not to be released.
   [[nodiscard]] bool fill(DirectCall& call, const transport::LaneResponse& response);
+  [[nodiscard]] Turn turn_given_data(const DirectCall& call) const;
   void set_error(DirectCall& call, const transport::LaneResponse& response) const;
   void finish(DirectCall& call);
   void finish_with(DirectCall& call, ErrorKind kind, std::string message);
@@ -157,6 +163,18 @@ class WorkerLane {
   /// Its answers wait until that one looks, and need nobody else.
   [[nodiscard]] bool has_attentive_owner() const;
 
+  // worker_lane_data.cpp
+  [[nodiscard]] bool has_data(const DirectCall& call) const {
+    return call.data == nullptr || attached_.has_all(call.data->ids);
+  }
+  [[nodiscard]] Turn turn_in_queue(DirectCall& call);
+  [[nodiscard]] bool may_ask_for(const DirectCall& call, const LeasedObject& object,
+                                 MonotonicTime now) const;
+  void attach_wanted();
+  [[nodiscard]] Result<std::uint64_t> send_with_data(const DirectCall& call,
+                                                     const transport::LaneCall& told);
+  void data_unmapped(DirectCall& call, const transport::LaneResponse& response);
+
   // worker_lane_socket.cpp
   void tell(const LaneMessage& message, const std::vector<int>& descriptors = {});
   void use_socket(LaneSocket socket);
@@ -173,8 +191,8 @@ class WorkerLane {
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // was not asked for
   void hear(const LaneEnded& message, Files& files);
-  void hear(const LaneAttached& /*message*/, Files& /*files*/) {}     // was not asked for
-  void hear(const LaneNotAttached& /*message*/, Files& /*files*/) {}  // was not asked for
+  void hear(const LaneAttached& message, Files& files);
+  void hear(const LaneNotAttached& message, Files& files);
   void open_remote(const LaneClaimed& message);
   void use_lane(OpenedLane opened, std::int64_t pid);
   void take_arrivals();
@@ -230,6 +248,10 @@ class WorkerLane {
       module_;          // in a lease of separate processes: the only one; may be null
   bool swaps_ = false;  // for that: another worker is to come
   std::vector<lane_client::RunTimeEstimate> usual_runs_;  // by the code's number
+  lane_client::AttachedData attached_;
+  /// The executor did not give the worker these, and is asked again then.
+  std::unordered_map<DataId, MonotonicTime> refused_;
+  std::shared_ptr<const CallObjects> wanted_;  // of a call that waits, to be asked for; may be null
   std::optional<LaneSocket> socket_;
   std::uint64_t socket_watch_ = 0;  // the lane thread's names for what it watches; 0: nothing
   std::uint64_t wake_watch_ = 0;

@@ -124,6 +124,8 @@ void WorkerLane::hear(const LaneEnded& message, Files& /*files*/) {
 void WorkerLane::detach() {
   pid_.store(0, std::memory_order_relaxed);
   codes_.clear();
+  attached_.clear();
+  refused_.clear();
   for (const auto& code : std::exchange(ready_, {})) board_.count_ready(*code, false);
   for (const auto& code : std::exchange(compiling_, {})) board_.count_compiling(*code, false);
   if (!swaps_) leave_seat();
@@ -158,7 +160,7 @@ void WorkerLane::end_call(DirectCall& call, bool named, const LaneEnded& ended) 
   const auto verdict = judge(call.history,
                              {.named = named,
                               .at_most_once = call.at_most_once,
-                              .repeatable = call.home == nullptr,
+                              .repeatable = call.home == nullptr || call.data != nullptr,
                               .deadline_passed = call.due != MonotonicTime::min() &&
                                                  std::chrono::steady_clock::now() >= call.due,
                               .answer_may_be_lost = kind_ == LaneKind::ucx},

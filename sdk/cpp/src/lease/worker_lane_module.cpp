@@ -40,7 +40,8 @@ void WorkerLane::pump_module() {
   while (conversation_.is_ready() && stream_ == nullptr && board_.wants_lanes()) {
     if (module_ != nullptr && codes_.ready(module_->number) == nullptr) return;  // it is coming
     auto next = board_.take_next(*this, module_.get(), flights_.empty(),
-                                 [&](const DirectCall& each) { return turn_of(each); });
+                                 [&](DirectCall& each) { return turn_in_queue(each); });
+    attach_wanted();
     if (next.module != nullptr) return take_module(std::move(next.module));
     if (next.call == nullptr) return;
     if (!send(*next.call)) return board_.put_back(*next.call);

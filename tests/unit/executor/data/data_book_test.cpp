@@ -10,38 +10,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "data_book_parts.h"
+
 namespace orchid::executor {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint32_t ada = 1000;
-constexpr std::uint32_t eve = 1001;
-constexpr MonotonicTime book_start{1h};
-
-MakeData room_request(std::uint64_t bytes, std::string name = "", std::uint32_t tenant = ada) {
-  return {.data = make_data_id(),
-          .terms = {.tenant = {tenant, "somebody"},
-                    .bytes = ByteCount{bytes},
-                    .name = std::move(name),
-                    .secret = std::string(64, 'a')},
-          .write_within = 10s};
-}
-
-DataBook book_of(std::uint64_t budget, std::uint64_t per_tenant = 0) {
-  return DataBook({.budget = ByteCount{budget},
-                   .per_tenant = ByteCount{per_tenant == 0 ? budget : per_tenant}});
-}
-
-DataId sealed_in(DataBook& book, const MakeData& made, MonotonicTime now) {
-  REQUIRE(book.make(made, now).has_value());
-  REQUIRE(book.seal(made.data, now) == made.terms.bytes);
-  return made.data;
-}
-
-ErrorCode code_of_book(const auto& result) {
-  return result ? ErrorCode::internal : result.error().code;
-}
 
 TEST_CASE("an object is charged whole when it is made, and never over the budget") {
   DataBook book = book_of(100);
@@ -328,6 +302,7 @@ struct History {
     unsigned readers = 0;
     bool sealed = false;
     bool dropped = false;
+    bool in_call = false;  // and not published
   };
   std::map<DataId, Known> known;
 
@@ -347,8 +322,10 @@ constexpr std::uint64_t history_share = 700;
 void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
   MakeData made =
       room_request(random() % 400, random() % 2 == 0 ? "" : "name", random() % 2 == 0 ? ada : eve);
-  if (random() % 4 == 0) made.terms.expires_in = std::chrono::seconds(random() % 50);
-  const auto evicted = book.make(made, now);
+  const bool in_call = random() % 4 == 0;
+  if (!in_call && random() % 4 == 0) made.terms.expires_in = std::chrono::seconds(random() % 50);
+  if (!in_call && random() % 3 == 0) made.created_ago = 1min;  // a copy
+  const auto evicted = in_call ? book.make_in_call(made, 1, now) : book.make(made, now);
   if (!evicted) {
     CHECK((evicted.error().code == ErrorCode::no_data_memory ||
            evicted.error().code == ErrorCode::quota));
@@ -361,9 +338,46 @@ void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicT
     CHECK(victim.sealed);
     CHECK(victim.pins == 0);
     CHECK_FALSE(victim.dropped);
+    CHECK_FALSE(victim.in_call);
     history.drop(data);
   }
-  history.known.emplace(made.data, History::Known{.made = made});
+  history.known.emplace(made.data, History::Known{.made = made, .in_call = in_call});
+}
+
+/// At once, or until its memory is back.
+void drop_one(DataBook& book, const DataId& data, History::Known& one, std::mt19937& random) {
+  if (random() % 2 == 0) {
+    CHECK(book.drop(data) == !one.dropped);
+  } else {
+    CHECK(book.drop_slowly(data) == !one.dropped);
+    one.pins += one.dropped ? 0 : 1;
+  }
+  one.dropped = true;
+}
+
+/// What becomes of one that a call has made.
+void end_call_of(DataBook& book, const DataId& data, History::Known& one, std::mt19937& random,
+                 MonotonicTime now) {
+  if (one.sealed) {
+    CHECK(book.publish({.data = data, .version = 1}, {}, now));
+    one.in_call = false;
+    return;
+  }
+  const ByteCount used{random() % (one.made.terms.bytes.value + 1)};
+  REQUIRE(book.check_seal_in_call(data, 1, used).has_value());
+  book.seal_in_call(data, used, one.made.terms.name, now);
+  one.made.terms.bytes = used;
+  one.sealed = true;
+}
+
+/// As a room for a copy, or as a copy.
+void write_or_spare(DataBook& book, const DataId& data, History::Known& one) {
+  const bool may = !one.dropped && !one.sealed && one.made.created_ago.has_value();
+  CHECK(book.open_for_copy(data).has_value() == may);
+  if (may) ++one.pins;
+  const bool goes = !one.dropped && one.sealed && one.pins == 0;
+  CHECK(book.drop_unless_used(data) == goes);
+  one.dropped = one.dropped || goes;
 }
 
 void take_step(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
@@ -371,15 +385,25 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
   auto chosen = history.known.begin();
   std::advance(chosen, random() % history.known.size());
   auto& [data, one] = *chosen;
-  switch (random() % 8) {
+  switch (random() % 10) {
+    case 7: {
+      const bool may = !one.dropped && one.sealed && !one.in_call;
+      CHECK(book.pin_for_copy(data, now).has_value() == may);
+      if (may) ++one.pins;
+      break;
+    }
+    case 8:
+      return write_or_spare(book, data, one);
     case 0: {
+      if (one.in_call && !one.dropped) return end_call_of(book, data, one, random, now);
       CHECK(book.seal(data, now).has_value() == !one.dropped);
       one.sealed = one.sealed || !one.dropped;
       break;
     }
     case 1: {
       const std::uint32_t tenant = random() % 2 == 0 ? ada : eve;
-      const bool may = !one.dropped && one.sealed && one.made.terms.tenant.uid == tenant;
+      const bool may =
+          !one.dropped && one.sealed && !one.in_call && one.made.terms.tenant.uid == tenant;
       CHECK(book.pin(data, tenant, now).has_value() == may);
       if (may) ++one.pins;
       break;
@@ -390,22 +414,21 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
       --one.pins;
       break;
     case 3:
-      CHECK(book.drop(data) == !one.dropped);
-      one.dropped = true;
-      break;
+      return drop_one(book, data, one, random);
     case 4:
       if (random() % 8 == 0) {
         std::unordered_set<DataId> told;
         for (const DataHeld& held : book.held(now)) told.insert(held.data);
         for (const DataId& room : book.keep_only(told)) {
           CHECK_FALSE(history.known.at(room).sealed);
+          CHECK_FALSE(history.known.at(room).in_call);
           history.drop(room);
         }
       }
       break;
     case 5: {
       const LaneOpenData reader{data, one.made.terms.secret, DataAccess::read};
-      const bool may = !one.dropped && one.sealed;
+      const bool may = !one.dropped && one.sealed && !one.in_call;
       CHECK(book.open(reader, 0, now).has_value() == may);
       one.readers += may ? 1 : 0;
       one.pins += may ? 1 : 0;
@@ -439,6 +462,81 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
       for (const auto& [data, one] : history.known) REQUIRE(book.contains(data) == !one.dropped);
     }
   }
+}
+
+TEST_CASE("memory of a lease is charged until its pages are given back") {
+  DataBook book = book_of(100);
+  const MakeData leased = room_request(60);
+  REQUIRE(book.make(leased, book_start).has_value());
+  book.keep_for_lease(leased.data);
+  CHECK(book.end_overdue(book_start + 24h).empty());
+  CHECK(book.drop_slowly(leased.data));
+  CHECK(book.used() == 60_B);
+  book.unpin(leased.data);
+  CHECK(book.used() == 0_B);
+}
+
+TEST_CASE("nothing is evicted for a copy") {
+  DataBook book = book_of(100);
+  const DataId only = sealed_in(book, room_request(60), book_start);
+  MakeData copy = room_request(60);
+  copy.created_ago = 1s;
+  CHECK(code_of_book(book.make(copy, book_start)) == ErrorCode::no_data_memory);
+  CHECK(book.contains(only));
+  CHECK(book.drop_unless_used(only));
+  CHECK(book.make(copy, book_start).has_value());
+}
+
+TEST_CASE("a copy is as old as the object, and its room is no client's") {
+  DataBook book = book_of(100);
+  MakeData copy = room_request(60, "climate");
+  copy.terms.copies = 2;
+  copy.created_ago = 5min;
+  REQUIRE(book.make(copy, book_start).has_value());
+  CHECK(book.open_for_copy(copy.data) == 60_B);
+  book.unpin(copy.data);
+  CHECK(book.open_for_copy(copy.data) == 60_B);  // another sender goes on
+  book.unpin(copy.data);
+  const auto opened = book.open({copy.data, copy.terms.secret, DataAccess::write}, ada, book_start);
+  CHECK(code_of_book(opened) == ErrorCode::conflict);
+  CHECK(code_of_book(book.pin_for_copy(copy.data, book_start)) == ErrorCode::data_lost);
+  REQUIRE(book.seal(copy.data, book_start + 1s).has_value());
+  CHECK(code_of_book(book.open_for_copy(copy.data)) == ErrorCode::conflict);
+  const auto held = book.held(book_start + 1s);
+  REQUIRE(held.size() == 1);
+  CHECK(held.front().created_ago == 5min + 1s);
+  CHECK(held.front().terms.copies == 2);
+  book.want_copies(copy.data, 3);
+  CHECK(book.held(book_start).front().terms.copies == 3);
+}
+
+TEST_CASE("a copy that is not needed goes when nobody uses it") {
+  DataBook book = book_of(100);
+  const DataId spare = sealed_in(book, room_request(60, "climate"), book_start);
+  REQUIRE(book.pin(spare, ada, book_start).has_value());
+  CHECK_FALSE(book.drop_unless_used(spare));
+  book.unpin(spare);
+  CHECK(book.drop_unless_used(spare));
+  CHECK_FALSE(book.drop_unless_used(spare));
+  CHECK(book.used() == 0_B);
+  const MakeData room = room_request(10);
+  REQUIRE(book.make(room, book_start).has_value());
+  CHECK_FALSE(book.drop_unless_used(room.data));
+}
+
+TEST_CASE("what is being sent elsewhere is not evicted, and is charged until that is over") {
+  DataBook book = book_of(100);
+  const DataId sent = sealed_in(book, room_request(60), book_start);
+  CHECK(book.pin_for_copy(sent, book_start) == 60_B);
+  CHECK(code_of_book(book.make(room_request(60), book_start)) == ErrorCode::no_data_memory);
+  CHECK(book.drop(sent));
+  CHECK(book.used() == 60_B);
+  book.unpin(sent);
+  CHECK(book.used() == 0_B);
+  const MakeData room = room_request(10);
+  REQUIRE(book.make(room, book_start).has_value());
+  CHECK(code_of_book(book.open_for_copy(room.data)) == ErrorCode::conflict);
+  CHECK(code_of_book(book.open_for_copy(make_data_id())) == ErrorCode::not_found);
 }
 
 }  // namespace

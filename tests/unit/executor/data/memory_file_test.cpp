@@ -59,6 +59,69 @@ TEST_CASE("a file that a writer still has mapped is not sealed, and can be seale
   CHECK(file.seal().has_value());
 }
 
+TEST_CASE("a call's room is cut to what is used when it is sealed, and never grows") {
+  MemoryFile file = MemoryFile::make_for_call(8_KiB).value();
+  UniqueFd writer = file.open_to_write().value();
+  CHECK(::ftruncate(writer.get(), 16384) != 0);
+  REQUIRE(::pwrite(writer.get(), "data", 4, 0) == 4);
+  writer.reset();
+  REQUIRE(file.seal_for_call(4_B).has_value());
+  CHECK(file.seal_for_call(4_B).has_value());  // once more
+  REQUIRE(file.fix_size().has_value());
+  const auto bytes = MappedFile::map(file.open_to_read().value().get(), {.limit = 8_KiB}).value();
+  CHECK(as_text(bytes.bytes()) == "data");
+  CHECK(::pwrite(file.open_to_write().value().get(), "x", 1, 0) < 0);
+}
+
+TEST_CASE("a call's room is sealed only when its writer has let go of it in every way") {
+  MemoryFile file = MemoryFile::make_for_call(8_KiB).value();
+  const auto is_refused = [&] {
+    const auto sealed = file.seal_for_call(4_B);
+    return !sealed && sealed.error().code == ErrorCode::conflict;
+  };
+  UniqueFd writer = file.open_to_write().value();
+  CHECK(is_refused());  // a descriptor
+  UniqueFd again(::fcntl(writer.get(), F_DUPFD_CLOEXEC, 0));
+  for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
+    CAPTURE(flags);
+    void* mapped = ::mmap(nullptr, 8192, PROT_READ, flags, again.get(), 0);
+    REQUIRE(mapped != MAP_FAILED);
+    writer.reset();
+    again.reset();
+    CHECK(is_refused());  // a mapping, also one that nobody can write through
+    writer = file.open_to_write().value();
+    again.reset(::fcntl(writer.get(), F_DUPFD_CLOEXEC, 0));
+    ::munmap(mapped, 8192);
+  }
+  writer.reset();
+  CHECK(is_refused());  // a duplicate
+  again.reset();
+  const MemoryFile ours = file.duplicate().value();  // is the executor's own
+  CHECK(file.seal_for_call(4_B).has_value());
+}
+
+TEST_CASE("a call's room is emptied whoever has it, until its size is fixed") {
+  MemoryFile room = MemoryFile::make_for_call(8_KiB).value();
+  const UniqueFd writer = room.open_to_write().value();
+  REQUIRE(::pwrite(writer.get(), "data", 4, 0) == 4);
+  room.empty();
+  CHECK(::lseek(writer.get(), 0, SEEK_END) == 0);
+  CHECK(::ftruncate(writer.get(), 8192) != 0);  // nor can it grow again
+
+  MemoryFile sealed = MemoryFile::make_for_call(8_KiB).value();
+  REQUIRE(sealed.seal_for_call(4_KiB).has_value());
+  const UniqueFd reader = sealed.open_to_read().value();
+  sealed.empty();
+  CHECK(::lseek(reader.get(), 0, SEEK_END) == 0);
+
+  MemoryFile published = MemoryFile::make_for_call(8_KiB).value();
+  REQUIRE(published.seal_for_call(4_KiB).has_value());
+  REQUIRE(published.fix_size().has_value());
+  published.empty();
+  CHECK(::lseek(published.open_to_read().value().get(), 0, SEEK_END) == 4096);
+  CHECK(::fcntl(published.open_to_write().value().get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0);
+}
+
 TEST_CASE("an empty object is made and sealed like others") {
   MemoryFile file = MemoryFile::make(0_B).value();
   REQUIRE(file.seal().has_value());

@@ -36,6 +36,20 @@ TEST_CASE("a call, and what it leaves behind, is no restlessness") {
   CHECK(watch.last_run() == now + 11s);
 }
 
+TEST_CASE("a worker that publishes what its call has made is at that call still") {
+  SleepWatch watch;
+  MonotonicTime now{1h};
+  constexpr std::uint64_t ending = pack_state(4, RunState::ending);
+  CHECK_FALSE(watch.is_restless(running, {}, 0s, now));
+  CHECK_FALSE(watch.is_restless(ending, {}, 0s, now + 1s));
+  CHECK_FALSE(watch.is_restless(ending, {}, 0s, now + 5s));
+  CHECK_FALSE(watch.sleeps(now + 5s));
+  CHECK(watch.runs_since().has_value());
+  CHECK_FALSE(watch.is_restless(idle_later, {}, 0s, now + 6s));
+  CHECK_FALSE(watch.is_restless(idle_later, {}, 0s, now + 7s));
+  CHECK(watch.sleeps(now + 7s));
+}
+
 TEST_CASE("linking code is no restlessness, and neither is a little in a long time") {
   SleepWatch watch;
   MonotonicTime now{1h};

@@ -45,6 +45,30 @@ struct ToldOfData {
 
 using DataWords = std::vector<std::string>;
 
+TEST_CASE("what a worker was given within a call is asked for before anybody counts on it") {
+  ToldOfData told;
+  told.data.adopt(first_data, 7_B, [&told] { told.words.emplace_back("let go"); });
+  CHECK(told.data.knows(first_data));
+  CHECK_FALSE(told.data.waits());
+  // It may not have managed to map it.
+  CHECK_FALSE(told.data.join(first_data, told.done()));
+  told.add(first_data);
+  CHECK(told.take() == DataWords{"gone"});  // it has it once, however often it was given it
+  CHECK(told.data.join(first_data, told.done()));
+  CHECK(told.data.take_answer(DataMapped{first_data}));
+  CHECK(told.take() == DataWords{"7 B", "7 B"});
+  told.drop(first_data);
+  CHECK(told.data.take_answer(DataUnmapped{first_data}));
+  CHECK(told.take() == DataWords{"unmap", "let go"});
+
+  told.data.adopt(second_data, 7_B, [&told] { told.words.emplace_back("let go"); });
+  told.add(second_data);
+  CHECK(told.take() == DataWords{"gone"});
+  CHECK(told.data.take_answer(DataNotMapped{second_data, "no memory"}));
+  CHECK(told.take() == DataWords{"no_capacity", "let go"});
+  CHECK_FALSE(told.data.knows(second_data));
+}
+
 TEST_CASE("an object is there when the worker says so, and gone when it says so") {
   ToldOfData told;
   CHECK_FALSE(told.data.join(first_data, told.done()));

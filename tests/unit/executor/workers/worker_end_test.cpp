@@ -74,6 +74,19 @@ TEST_CASE("one that says it ends, and works until the agent kills it, was not ki
   CHECK(worker.process.epitaph(killed).outcome == Outcome::function_crashed);
 }
 
+TEST_CASE(
+    "a worker that ends while it publishes what its call has made has a call without answer") {
+  constexpr ChildEvent killed{.kind = ChildEvent::Kind::killed, .value = SIGKILL};
+  IdleWorker worker(false);
+  worker.process.page().state.store(pack_state(1, RunState::ending));
+  const LaneEnded ended = worker.process.epitaph(killed);
+  CHECK(ended.request == answered_request);
+  CHECK(ended.started);
+  CHECK(ended.outcome == Outcome::worker_lost);
+  // It is the worker's to tell how it ends: no deadline ends it.
+  CHECK_FALSE(worker.process.kill_if_running(1, KillReason::deadline));
+}
+
 TEST_CASE("a worker that may be sending an answer to another host is not restless") {
   const MonotonicTime now{1h};
   constexpr std::uint64_t idle = pack_state(1, RunState::idle);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "call_objects.h"
 #include "devices/device.h"
 #include "user_code/call_context.h"
 
@@ -42,10 +43,14 @@ struct CallParts {
             .core = -1,
             .core_count = 1,
             .output_limit = 0,
+            .objects = objects,
             .message = &text};
   }
 
   TickRate rate = TickRate::measure();
+  ServiceClient depot{-1};  // there is none
+  DataMappings data;
+  CallObjects objects{depot, data};
   IdleLane lane;
   StatusPage page{};
   transport::LogHead log_head{};

@@ -67,6 +67,7 @@ struct Call {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;  // of its host; nothing: any
   std::shared_ptr<const CallData> data = nullptr;          // that it is given; null: none
+  std::string output_data = {};            // the data that its output becomes, by name; empty: none
   ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit
 };
 
@@ -90,6 +91,9 @@ struct CallResult {
   LeaseId lease;         // of its worker; without a node: the one that was refused, which says why
   unsigned attempt = 0;  // 1: the first try
   Payload output;
+  /// Its output became this data object, "ID NAME@VERSION", and `output` is the document that
+  /// describes it; empty: it did not.
+  std::string kept_as;
   std::string log;
   std::uint64_t log_dropped = 0;
   CallTimings timings;

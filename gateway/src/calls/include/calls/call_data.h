@@ -2,12 +2,14 @@
 #pragma once
 #include <sys/types.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "placement/grant.h"
 #include "protocol/data_id.h"
@@ -22,15 +24,29 @@ struct CallData {
   std::string host;                 // its name
   /// While it lives, newer versions of their names do not make them go. Destroyed on any thread.
   std::shared_ptr<const void> keeper = nullptr;
+  std::string waits_for{};  // for people: what it has yet to get; empty: it has all
 };
 
 /// "d-…,d-…": what CallDataFinder reads. Empty for none.
 [[nodiscard]] std::string to_string(const std::shared_ptr<const CallData>& data);
 
-/// On the control thread: what the header field Orchid-Data names for this tenant now, and keeps
-/// for as long as the answer lives. Errors: `bad_request`, `not_found`, `data_lost`,
-/// `data_elsewhere`; `unreachable`: it may be there later.
-using CallDataFinder =
-    std::function<Result<std::shared_ptr<const CallData>>(uid_t tenant, std::string_view names)>;
+/// What the header field Orchid-Data names for a tenant, which is kept for as long as the answer
+/// lives. On the control thread. Errors:
+/// `bad_request`, `not_found`, `data_lost`, `data_elsewhere`; `unreachable`: it may be there later.
+struct CallDataFinder {
+  using Found = Result<std::shared_ptr<const CallData>>;
+  /// Now. What is not where the call is to run is on its way there: see `waits_for`.
+  std::function<Found(uid_t tenant, std::string_view names)> find{};
+  struct Wait {
+    uid_t tenant = 0;
+    std::string names{};
+    MonotonicTime deadline{};
+    /// Set by whoever has the client; null: it does not matter whether that is there.
+    std::shared_ptr<const std::atomic<bool>> client_gone = nullptr;
+  };
+  /// Once all is where the call is to run. `timed_out`: that was not by the deadline; `cancelled`:
+  /// the client has gone. Calls `done` once, perhaps at once.
+  std::function<void(Wait wait, std::function<void(Found)> done)> gather{};
+};
 
 }  // namespace orchid::gateway

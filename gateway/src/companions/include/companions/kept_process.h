@@ -31,6 +31,9 @@ class KeptProcess {
     /// Makes the socket that the program is given, if `start` is not told one. Tried as often as
     /// the program is.
     std::function<Result<UniqueFd>()> listen = {};
+    /// Instead of both: makes the socket of one start, which is the process's alone. Who has its
+    /// other end sees when the process has gone.
+    std::function<Result<UniqueFd>()> connect = {};
     /// It goes on when we end, and knows by the end of its standard input that it is alone.
     bool outlives = false;
   };

@@ -89,9 +89,14 @@ struct Config {
   std::uint32_t slurm_requests_per_minute = 0;  // to slurmctld; 0: orchid-slurm's own default
   std::chrono::milliseconds slurm_interval{0};  // between two looks; 0: orchid-slurm's own default
   std::vector<std::string>
-      slurm_dpu_features;                // of nodes that are DPUs; empty: as orchid-slurm says
-  PilotSettings pilots;                  // table [pilots]
-  std::filesystem::path orchid_program;  // default: orchid beside this program
+      slurm_dpu_features;  // of nodes that are DPUs; empty: as orchid-slurm says
+  // Table [flows], with keys without the prefix.
+  std::filesystem::path flows_program;  // default: orchid-flows beside this program
+  std::size_t flows_per_user = 100;     // that have not ended; 1 to 100 000
+  ByteCount flows_store = 4_GiB;        // on disk, of one user; 1 MiB to 1 TiB
+  std::chrono::milliseconds flows_keep{7 * 24 * 3'600'000};  // those that have ended; to 366 d
+  PilotSettings pilots;                                      // table [pilots]
+  std::filesystem::path orchid_program;                      // default: orchid beside this program
   std::chrono::milliseconds keep_finished{24 *
                                           3'600'000};  // outcomes of asynchronous calls; up to 24h
   std::chrono::milliseconds deadline{60'000};  // of a synchronous call that names none; up to 24h

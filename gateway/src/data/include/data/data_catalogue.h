@@ -5,6 +5,11 @@
 //   forgotten
 //                 └─ abandon ─►    └─ removed, expired, too many versions ─►
 //
+//   begin_copy ─► arriving ─finish_copy─► one more holder
+//                    └─ give_up_copy, or the object goes ─►
+// Of a copy that may be whole already (`count_on_copy`) the object lives on when its last holder
+// goes, until it is known whether it is.
+//
 // An executor is the authority for what it has. What is removed here is a drop that it is to be
 // told of, and is told again until it says that it has done it.
 #pragma once
@@ -12,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -43,8 +49,9 @@ class DataCatalogue {
     std::size_t versions = 3;  // of a name, that are kept; at least 1
     ByteCount per_tenant{};    // rooms included; 0: no limit
     std::size_t lost = 1024;   // of a tenant, that are remembered
-    /// Of a tenant's that were removed, and whose executors are taken for gone: how many are
-    /// remembered, so that an executor that comes back after all is told to drop them.
+    /// Of a tenant's that were removed, and that executors may have which are taken for gone, or
+    /// have not come since this gateway began: how many are remembered, so that one that comes
+    /// with them is told to drop them.
     std::size_t removed_away = 16'384;
     /// So long lives one that has lost its name to a newer object with the same number.
     std::chrono::milliseconds nameless_for{3'600'000};
@@ -59,6 +66,7 @@ class DataCatalogue {
     std::string name{};  // empty: it has none
     std::string secret{};
     std::optional<std::chrono::milliseconds> expires_in{};
+    std::uint32_t copies = 1;
     Precondition precondition{};  // of the name; looked at now and when it is to be sealed
   };
   /// It has its number among the versions of its name from now on. Errors: `conflict`, `quota`.
@@ -76,6 +84,30 @@ class DataCatalogue {
   /// Its executor has sealed it, as it was to: it is there for everybody who may see it, and the
   /// oldest versions beyond the limit go into `drops`. Errors: `not_found`.
   [[nodiscard]] Result<const DataObject*> publish(DataId id, DataDrops& drops, MonotonicTime now);
+  /// The same of a room without a precondition that was sealed before anybody asked, when nothing
+  /// of its name is being sealed: it is the newest version. Its executor has yet to confirm that it
+  /// keeps it: until then no older version goes for it, and it vanishes with its copy there.
+  const DataObject& publish_unconfirmed(DataId id, MonotonicTime now);
+  /// That executor does. The oldest versions beyond the limit go into `drops`. False: nobody waits
+  /// for that.
+  bool confirm(DataId id, const ExecutorId& executor, DataDrops& drops);
+  /// Something of that name is being sealed.
+  [[nodiscard]] bool is_sealing(uid_t tenant, const std::string& name) const;
+
+  /// A copy of a sealed object is to be written there; the room for it is charged from now on.
+  /// Errors, nothing changed: `not_found` (no such object any more, or it is lost), `conflict` (it
+  /// has one, gets one already, or has yet to drop one).
+  [[nodiscard]] Result<void> begin_copy(DataId id, DataHolder holder);
+  /// All bytes of the copy that is being written there may have come. Nothing when there is none.
+  void count_on_copy(DataId id, const ExecutorId& executor);
+  /// They have not; an object without a holder is lost then.
+  void do_not_count_on_copy(DataId id, const ExecutorId& executor);
+  /// It is sealed there. False: nobody waits for it there any more.
+  bool finish_copy(DataId id, const ExecutorId& executor);
+  /// It will not be written. Nothing when there is none on its way.
+  [[nodiscard]] DataDrops give_up_copy(DataId id, const ExecutorId& executor);
+  /// False: there is no such sealed object.
+  bool want_copies(DataId id, std::uint32_t copies);
 
   /// Of this tenant alone. Errors: `not_found`, `data_lost`.
   [[nodiscard]] Result<const DataObject*> find(uid_t tenant, const DataReference& reference,
@@ -97,17 +129,29 @@ class DataCatalogue {
                                           std::optional<uid_t> only_tenant, MonotonicTime now);
   /// Its process is gone, and all that it had.
   void executor_gone(const ExecutorId& executor);
+  /// Copies that were on their way when the last copy of their object went.
+  [[nodiscard]] DataDrops take_orphans() { return std::exchange(orphans_, {}); }
   /// It says that it has dropped something.
   void dropped(const ExecutorId& executor, DataId id, DataEnd reason);
   /// Those whose time is over.
   [[nodiscard]] DataDrops expire(MonotonicTime now);
 
+  /// In whatever state.
+  [[nodiscard]] bool knows(DataId id) const { return objects_.contains(id); }
   /// A room, or nothing.
   [[nodiscard]] const DataObject* room(DataId id) const;
-  /// A copy, or a room.
+  /// One that is not lost, or nothing.
+  [[nodiscard]] const DataObject* sealed(DataId id) const;
+  /// All of these.
+  [[nodiscard]] std::vector<const DataObject*> all_sealed() const;
+  /// A copy is being written there.
+  [[nodiscard]] bool is_arriving(DataId id, const ExecutorId& executor) const;
+  /// A copy, also one that is being written, or a room.
   [[nodiscard]] bool has(const ExecutorId& executor, DataId id) const;
   /// Rooms and copies there.
   [[nodiscard]] ByteCount used_at(const ExecutorId& executor) const;
+  /// What a tenant has besides objects that counts towards `Limits::per_tenant`.
+  void count_besides(std::function<ByteCount(uid_t tenant)> has) { has_besides_ = std::move(has); }
   [[nodiscard]] ByteCount used_by(uid_t tenant) const;
   [[nodiscard]] std::size_t count(DataState state) const;
   /// That have something. For who looks whether they are still there.
@@ -126,8 +170,14 @@ class DataCatalogue {
     DataObject object;
     Precondition precondition;  // of a room
     unsigned users = 0;         // calls that were accepted with it, and have not ended
-    /// That were taken for gone when they had a copy. They may come back with it.
-    std::set<ExecutorId> may_return{};
+    /// An executor that the books do not have may come with it: one that was taken for gone when it
+    /// had a copy, or that has not come since this gateway began, when another one brought it.
+    bool may_return = false;
+    /// Somebody has said to this gateway how many copies are wanted; else the executors have.
+    bool is_wish_said = false;
+    std::set<ExecutorId> counted_on{};  // of where it arrives: it may be whole there
+    /// Where a call has made it, until that executor says that it keeps it.
+    std::optional<ExecutorId> unconfirmed{};
   };
   [[nodiscard]] Kept* kept(DataId id);
   [[nodiscard]] Result<void> check(const NameKey& key, const Precondition& precondition) const;
@@ -137,18 +187,22 @@ class DataCatalogue {
   void forget_name_if_unused(const NameKey& key);
   void hold(DataObject& object, DataHolder holder);
   void let_go(DataObject& object, const ExecutorId& executor);
+  /// False: none was on its way there.
+  bool stop_arriving(DataObject& object, const ExecutorId& executor);
   void lose_copy(DataId id, const ExecutorId& executor, const std::string& why);
+  void lose_if_nowhere(DataId id);
   void became_lost(DataObject& object);
   void forget_lost(const DataObject& object);
   /// Out of all books; `drops` gets its copies.
   void erase(DataId id, DataDrops& drops);
+  void erase_expired(DataId id, const ExecutorId& gone_from);
   void drop_old_versions(const NameKey& key, DataDrops& drops);
   [[nodiscard]] const DataObject* newest_of(const Name& name) const;
   bool take_name(DataObject& newcomer, DataDrops& drops, MonotonicTime now);
   void lose_name(DataObject& object, MonotonicTime now) const;
   void doom(const ExecutorId& executor, DataId id, uid_t tenant);
-  void doom_away(const ExecutorId& executor, DataId id, uid_t tenant);
-  void remember_doomed(const ExecutorId& executor, const std::set<DataId>& told);
+  void remember_removed(DataId id, uid_t tenant);
+  [[nodiscard]] bool was_removed(DataId id, uid_t tenant) const;
   void adopt(const DataHolder& holder, const DataHeld& held, DataDrops& drops, MonotonicTime now);
 
   Limits limits_;
@@ -156,20 +210,23 @@ class DataCatalogue {
   std::unordered_map<DataId, Kept> objects_;
   std::map<NameKey, Name> names_;
   std::map<uid_t, std::set<DataId>> by_tenant_;
+  std::function<ByteCount(uid_t)> has_besides_;  // empty: nothing
   std::map<uid_t, std::uint64_t> used_by_;  // bytes of rooms and sealed ones; of all in by_tenant_
   struct AtExecutor {
-    std::set<DataId> data{};
+    std::set<DataId> data{};  // copies, also those that are being written, and rooms
     std::uint64_t bytes = 0;
     /// It was told to drop them, and has not said that it has. With whose they are.
     std::map<DataId, uid_t> doomed{};
   };
   std::map<ExecutorId, AtExecutor> at_;
-  std::map<ExecutorId, std::map<DataId, uid_t>>
-      doomed_away_;  // as `doomed`, of those taken for gone
-  /// The same, the oldest first; some may have gone since.
-  std::map<uid_t, std::deque<std::pair<ExecutorId, DataId>>> doomings_away_;
+  struct Removed {
+    std::set<DataId> data{};
+    std::deque<DataId> in_order{};  // the first removed first
+  };
+  std::map<uid_t, Removed> removed_;  // that executors may come with
   std::set<std::pair<MonotonicTime, DataId>> expiries_;
   std::map<uid_t, std::deque<DataId>> lost_;  // the first lost first
+  DataDrops orphans_;
 };
 
 }  // namespace orchid::gateway

@@ -17,7 +17,7 @@ namespace orchid::gateway {
 
 enum class DataState : std::uint8_t {
   room,    // it is being written, and nobody finds it
-  sealed,  // immutable, with one copy at least
+  sealed,  // immutable, with one copy at least, or one that may just have become whole
   lost,    // no copy is left
 };
 [[nodiscard]] std::string_view to_string(DataState state);
@@ -40,14 +40,23 @@ struct DataObject {
   MonotonicTime created{};
   std::uint64_t order = 0;  // grows from each that is to be sealed to the next; 0: a room still
   MonotonicTime expires = MonotonicTime::max();
-  std::vector<DataHolder> holders{};
-  std::string last_host{};  // of one that is lost: where its last copy was
+  std::vector<DataHolder> holders{};   // of a sealed one perhaps none, while its last copy arrives
+  std::vector<DataHolder> arriving{};  // of a sealed one: where a copy of it is being written
+  std::uint32_t copies = 1;            // at least so many are wanted
+  std::string last_host{};             // of one that is lost: where its last copy was
   std::string why_lost{};
 };
 
 /// By the order in which they were to be sealed, and not by their numbers: a gateway that began
 /// anew may have given small numbers before an executor brought back larger ones, with older bytes.
 [[nodiscard]] bool is_older(const DataObject& left, const DataObject& right);
+
+/// What somebody wants of an object: at least so many copies, and one of them on this host.
+struct WantedCopies {
+  std::optional<std::uint32_t> count{};
+  std::string host{};  // empty: wherever there is room
+};
+
 /// Max: nothing ends it.
 [[nodiscard]] MonotonicTime data_end(std::optional<std::chrono::milliseconds> lives_for,
                                      MonotonicTime now);

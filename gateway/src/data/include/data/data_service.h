@@ -15,6 +15,7 @@
 
 #include "calls/call.h"
 #include "data/data_catalogue.h"
+#include "data/data_copy_service.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
 #include "leases/broker_loop.h"
@@ -44,6 +45,8 @@ class DataService final : private ActionPerformer {
     std::chrono::milliseconds executors_back_within{0};
     std::chrono::milliseconds answer_within{5'000};  // of an executor; a seal has longer
     std::uint64_t epoch = 1;                         // counts the starts on the state directory
+    /// What a tenant has in leased memory, which counts towards the same limit; empty: nothing.
+    std::function<ByteCount(uid_t tenant)> leased{};
   };
   /// Everything in `parts` outlives the control thread.
   DataService(Parts parts, Options options);
@@ -55,6 +58,7 @@ class DataService final : private ActionPerformer {
     ByteCount bytes{};
     std::string name{};                                     // empty: it has none
     std::optional<std::chrono::milliseconds> expires_in{};  // nothing: as the site says
+    std::uint32_t copies = 1;                               // at least
     Precondition precondition{};
   };
   template <typename T>
@@ -73,6 +77,9 @@ class DataService final : private ActionPerformer {
   void seal(DataId room, Done<ReachableData> done);
   /// Nothing when it is no room any more.
   void abandon(DataId room);
+  /// Whether a program of that user may have it sealed or given up. Errors: `not_found`;
+  /// `conflict`: it is being sealed.
+  [[nodiscard]] Result<void> check_room(uid_t tenant, DataId room) const;
 
   /// Errors: `not_found`, `data_lost`; `unreachable`: its executor may still come back, or is not
   /// on this host.
@@ -82,19 +89,23 @@ class DataService final : private ActionPerformer {
   /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
   [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
                                     const Precondition& precondition);
-  /// What a call is given, by the names of its Orchid-Data, at the executor with most of the bytes.
-  /// It stays while the answer lives, however many newer versions come; unless it is deleted, or
-  /// its time is over. Errors: as CallDataFinder.
-  [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(uid_t tenant,
-                                                                 std::string_view names);
+  /// Copies, and what calls are given.
+  [[nodiscard]] DataCopyService& copies() { return copies_; }
+  /// They are there, or on their way. Errors: `not_found`, `data_lost`, and as of
+  /// `DataCopyService::copy_to`.
+  [[nodiscard]] Result<DataObject> copy(uid_t tenant, const DataReference& reference,
+                                        const WantedCopies& wanted);
 
   /// Before the broker learns of it.
   void executor_joined(const Executor& executor, std::span<const DataHeld> held);
   void add_metrics(MetricsText& text) const;
+  /// Rooms included.
+  [[nodiscard]] ByteCount used_by(uid_t tenant) const { return catalogue_.used_by(tenant); }
 
  private:
   struct Making {
     std::set<ExecutorId> asked{};
+    std::set<ExecutorId> made_room{};  // where surplus copies were told to go
     std::optional<Failure> refused{};  // by the last one
     MonotonicTime due{};
     Done<ReachableData> done{};
@@ -114,8 +125,11 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Result<const DataObject*> lookup(uid_t tenant,
                                                  const DataReference& reference) const;
   [[nodiscard]] bool all_silent(const DataObject& object) const;
-  [[nodiscard]] bool may_return(const DataObject& object) const;
+  [[nodiscard]] bool is_waited_for(const Executor& executor) const;
+  [[nodiscard]] const DataHolder* waited_for(const DataObject& object) const;
   void drop(const DataDrops& drops);
+  void tell_wishes(const Executor& executor, std::span<const DataHeld> held,
+                   const std::map<DataId, std::uint32_t>& before);
   [[nodiscard]] std::shared_ptr<const void> keeper_of(const std::vector<DataId>& ids);
   void ask_to_seal(DataId id);
   void ask_to_seal_waiting();
@@ -125,15 +139,34 @@ class DataService final : private ActionPerformer {
   void hear(const ExecutorId& executor, const DataRefused& message);
   void hear(const ExecutorId& executor, const DataSealed& message);
   void hear(const ExecutorId& executor, const DataDropped& message);
+  void hear(const ExecutorId& executor, const DataKept& message);
+  void hear(const ExecutorId& executor, const FindData& question);
+  void hear(const ExecutorId& executor, const PublishData& offer);
+  [[nodiscard]] Result<void> check_offer(const ExecutorId& executor,
+                                         const PublishData& offer) const;
+  [[nodiscard]] Result<void> take_offer(const ExecutorId& executor, const PublishData& offer);
+  void publish_offer(const ExecutorId& executor, const PublishData& offer);
+  /// Of a call; it waits while something of one of its names is sealed under a condition.
+  struct WaitingOffer {
+    ExecutorId executor;
+    PublishData offer;
+    MonotonicTime due{};
+  };
+  [[nodiscard]] bool has_to_wait(const PublishData& offer) const;
+  void answer(const ExecutorId& executor, const PublishData& offer);
+  void hear_waiting_offers();
+  void forget_offers_of(const ExecutorId& executor);
 
   Parts parts_;
   Options options_;
   MonotonicTime executors_back_ = MonotonicTime::max();  // not before the start
   DataCatalogue catalogue_;
+  DataCopyService copies_;
   std::map<DataId, Making> making_;
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
   std::uint64_t next_sealing_ = 0;
+  std::vector<WaitingOffer> waiting_offers_;  // the first come first
   std::uint64_t made_ = 0;
   std::uint64_t abandoned_ = 0;
   std::shared_ptr<char> alive_ =

@@ -146,9 +146,6 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
 
   // Data: dispatcher_data.cpp.
   [[nodiscard]] static const CallData* data_of_first(const DispatchFunction& function);
-  [[nodiscard]] static Result<std::uint64_t> send_with_data(transport::LaneClient& client,
-                                                            transport::LaneCall call,
-                                                            const CallData& data);
   void needs_data(DispatchLane& lane, DispatchCall& call);
 
   // Workers: dispatcher_workers.cpp.

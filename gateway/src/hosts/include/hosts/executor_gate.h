@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "foundation/metrics_text.h"
 #include "foundation/owner_thread.h"
 #include "foundation/unique_fd.h"
 #include "hosts/executor_connection.h"
@@ -50,6 +51,9 @@ class ExecutorGate {
   void send(const ExecutorId& id, ControlMessage message);
   /// Its process is gone: closes its connection and forgets its stream.
   void forget(const ExecutorId& id);
+  /// Messages of executors that could not be read.
+  [[nodiscard]] std::uint64_t unreadable() const { return unreadable_; }
+  void add_metrics(MetricsText& text) const;
   /// Closes all connections, for the end of the process.
   void stop();
 
@@ -59,6 +63,7 @@ class ExecutorGate {
     ReliableStream stream;
     std::shared_ptr<ExecutorConnection> connection;  // null while it is away
     unsigned unacknowledged = 0;  // numbered frames received since we last sent anything
+    std::uint64_t unreadable = 0;
   };
   using ConnectionPtr =
       std::shared_ptr<ExecutorConnection>;  // shared with its asynchronous operations
@@ -70,6 +75,11 @@ class ExecutorGate {
   void welcome(const ConnectionPtr& connection, const PeerIdentity& identity,
                const ControlHello& hello);
   void arrived(const ConnectionPtr& connection, const ExecutorId& id, std::string_view text);
+  void take_unreadable(const ConnectionPtr& connection, const ExecutorId& id, std::string_view text,
+                       const Failure& why);
+  /// False: it is not to be handled.
+  [[nodiscard]] bool take(const ConnectionPtr& connection, Session& session, std::uint64_t sequence,
+                          std::uint64_t ack);
   void lost(const ConnectionPtr& connection, const std::string& reason);
   void write(Session& session, const ControlFrame& frame);
   void tick();
@@ -83,6 +93,7 @@ class ExecutorGate {
   boost::asio::steady_timer timer_;
   std::map<ExecutorId, Session> sessions_;
   std::map<ConnectionPtr, ExecutorId> connections_;  // all that are open; an empty id: no hello yet
+  std::uint64_t unreadable_ = 0;
   bool stopped_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell posted work whether we are still here

@@ -40,6 +40,8 @@ struct Executor {
   std::string lane_address;                            // empty: only for clients of its own host
   std::uint32_t lane_protocol = shared_lane_protocol;  // the newest that it speaks
   std::optional<ByteCount> data_memory{};              // for data objects; nothing: it keeps none
+  bool copies_data = false;                            // to and from other executors
+  bool leases_memory = false;                          // of its memory for data
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not

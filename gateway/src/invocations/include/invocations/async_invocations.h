@@ -39,6 +39,7 @@ struct AsyncSubmission {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
   std::shared_ptr<const CallData> data = nullptr;
+  std::string output_data = {};  // as of Call
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
   Payload input;

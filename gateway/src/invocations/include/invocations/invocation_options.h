@@ -25,7 +25,8 @@ struct InvocationOptions {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind;  // of the host that runs it; nothing: any
   std::optional<std::string> idempotency_key;
-  std::string data;  // names of data objects, as they came; empty: none
+  std::string data;         // names of data objects, as they came; empty: none
+  std::string output_data;  // the name of the data object that its output becomes; empty: none
 };
 struct InvocationDefaults {
   std::chrono::milliseconds deadline{60'000};

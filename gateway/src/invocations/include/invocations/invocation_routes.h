@@ -1,6 +1,13 @@
 // invocations/invocation_routes.h: POST /v1/functions/N/invocations: the calls themselves,
 // synchronous and asynchronous.
 #pragma once
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
 #include "foundation/clock.h"
 #include "foundation/task.h"
 #include "functions/function_table.h"
@@ -30,11 +37,28 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
   void client_gone(std::uint64_t call) override { parts_.calls.caller_gone(call); }
 
  private:
+  /// Calls that wait for data on the control thread: their clients may go. Belongs to the thread of
+  /// the routes.
+  class DataWaits final : public ClientWatcher {
+   public:
+    using Sign = std::shared_ptr<std::atomic<bool>>;  // shared with the control thread, which looks
+    [[nodiscard]] std::pair<std::uint64_t, Sign> add();
+    void remove(std::uint64_t call) { signs_.erase(call); }
+    void client_gone(std::uint64_t call) override;
+
+   private:
+    std::map<std::uint64_t, Sign> signs_;
+    std::uint64_t newest_ = 0;
+  };
   struct Accepted {
     ResolvedEntry entry;
     InvocationOptions options;
     bool at_most_once = false;
+    MonotonicTime at{};
     std::shared_ptr<const CallData> data = nullptr;
+    [[nodiscard]] bool is_stored() const {
+      return options.respond_async || options.idempotency_key.has_value();
+    }
   };
   void invoke(Request& request, const Reply& reply);
   [[nodiscard]] Result<Accepted> judge(const Request& request);
@@ -47,6 +71,7 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
   void submit(Request& request, const Reply& reply, Accepted accepted);
 
   Parts parts_;
+  DataWaits data_waits_;
   Published<FunctionTable>::Reader table_;
 };
 

@@ -30,6 +30,7 @@ struct SyncRequest {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
   std::shared_ptr<const CallData> data = nullptr;
+  std::string output_data = {};  // as of Call
 };
 
 struct SyncAnswer {

@@ -23,6 +23,7 @@ struct ClientLeaseView {
   std::uint32_t workers_wanted = 1;
   WaitMode wait = WaitMode::adaptive;
   bool separate_processes = false;
+  bool crew = false;
   bool open = false;  // false: its workers are still being looked for
   std::chrono::milliseconds expires_in{0};
   std::vector<WorkerGrant> workers;
@@ -82,6 +83,8 @@ class ClientLeases {
                                         MonotonicTime now);
   void add(LeaseId id, ClientLease lease);
   void settle(Leases::iterator lease, MonotonicTime now);
+  [[nodiscard]] static bool is_at_one_executor(const ClientLease& lease);
+  void refuse_scattered(Leases::iterator found, MonotonicTime now);
   void remove(Leases::iterator lease, MonotonicTime now);
   [[nodiscard]] Result<Leases::const_iterator> find_own(uid_t tenant, LeaseId id) const;
   [[nodiscard]] static ClientLeaseView view_of(LeaseId id, const ClientLease& lease,

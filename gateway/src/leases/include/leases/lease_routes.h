@@ -1,11 +1,13 @@
-// leases/lease_routes.h: /v1/leases: workers for a client that calls them directly.
+// leases/lease_routes.h: /v1/leases: workers for a client that calls them directly, and memory.
 #pragma once
 #include <optional>
 #include <utility>
 
 #include "foundation/task.h"
 #include "http/routes.h"
+#include "leases/lease_documents.h"
 #include "leases/lease_service.h"
+#include "leases/memory_lease_service.h"
 
 namespace orchid::gateway {
 
@@ -14,6 +16,7 @@ class LeaseRoutes final : public Routes {
  public:
   struct Parts {
     LeaseService& leases;
+    MemoryLeaseService& memory;
     Poster here;
   };
   explicit LeaseRoutes(Parts parts) : parts_(std::move(parts)) {}
@@ -21,6 +24,9 @@ class LeaseRoutes final : public Routes {
 
  private:
   void open(Request& request, const Reply& reply);
+  void open_memory(Request& request, const Reply& reply);
+  template <typename OfEither>
+  void answer_of(Request& request, const Reply& reply, Secrets secrets, OfEither of_either);
   void list(Request& request, const Reply& reply);
   void get(Request& request, const Reply& reply);
   void renew(Request& request, const Reply& reply);

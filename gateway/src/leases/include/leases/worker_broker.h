@@ -72,6 +72,7 @@ struct ClientLeaseRequest {
   std::uint32_t at_least = 1;  // fewer than `workers`: what there is now is enough
   WaitMode wait = WaitMode::adaptive;
   bool separate_processes = false;  // for its modules
+  bool crew = false;                // its workers speak to each other: all of them, at one executor
   std::chrono::milliseconds duration{60'000};
   std::chrono::milliseconds within{10'000};  // for the workers to be there
 };
@@ -143,10 +144,10 @@ class WorkerBroker {
   [[nodiscard]] std::vector<placement::WorkerDemand> demand() const;
   /// How many such workers there could be at most, if nobody else had any.
   [[nodiscard]] std::size_t largest(const placement::WorkerRequest& worker) const;
-  /// The same request, but not on hosts with an executor that is too old to keep the processes of
-  /// several modules apart.
-  [[nodiscard]] placement::WorkerRequest where_processes_are_separate(
-      placement::WorkerRequest worker) const;
+  /// The same request, but not on hosts with an executor that is too old for this version of the
+  /// lane protocol.
+  [[nodiscard]] placement::WorkerRequest where_lanes_speak(std::uint32_t protocol,
+                                                           placement::WorkerRequest worker) const;
   /// Leases that the holder has or that are on their way to it.
   [[nodiscard]] unsigned held_by(HolderId id) const;
   /// The last decision for the holder; nothing before the first one.

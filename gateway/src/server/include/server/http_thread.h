@@ -21,7 +21,8 @@ namespace orchid::gateway {
 struct AcceptedConnection {
   UniqueFd socket;  // non-blocking
   int family = 0;
-  std::optional<uid_t> peer_uid;  // of a Unix socket where that counts
+  std::optional<uid_t> peer_uid;   // of a Unix socket where that counts
+  std::optional<Tenant> tenant{};  // who is at its other end, whatever its requests say
 };
 
 /// Owns the sessions. `run` is the thread's whole life; what other threads may call says so.

@@ -56,6 +56,8 @@ struct SessionHost {
 class Session final : public AnswerSink, public std::enable_shared_from_this<Session> {
  public:
   Session(SessionHost& host, std::uint64_t id, StreamSocket socket, std::optional<uid_t> peer_uid);
+  /// Before `start`: all requests are this tenant's, without a token.
+  void serve_only(const Tenant& tenant) { only_ = PeerIdentity{tenant, std::nullopt}; }
   void start();
   /// Closes, or answers 408, when its time is over. Several times a second.
   void check_time();
@@ -163,7 +165,8 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   bool streams_ = false;     // events; until the last of them has been sent
   bool last_piece_ = false;  // is being sent
 
-  std::string known_authorization_;  // the header that `known_identity_` came from
+  std::optional<PeerIdentity> only_;  // who is there, if that was known from the beginning
+  std::string known_authorization_;   // the header that `known_identity_` came from
   std::optional<PeerIdentity> known_identity_;
 };
 

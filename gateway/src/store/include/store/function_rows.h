@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "store/database.h"
+#include "database/database.h"
 #include "store/records.h"
 
 namespace orchid::gateway {

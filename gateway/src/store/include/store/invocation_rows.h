@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "store/database.h"
+#include "database/database.h"
 #include "store/records.h"
 #include "store/spool.h"
 

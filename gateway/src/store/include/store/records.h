@@ -55,6 +55,9 @@ struct InvocationRecord {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind;  // of the host that runs it; nothing: any
   std::string data;  // ids of the data objects that it is given, with commas; empty: none
+  /// The name of the data object that its output becomes, once it has "ID NAME@VERSION"; empty:
+  /// it is answered.
+  std::string output_data;
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
   StoredState state = StoredState::queued;

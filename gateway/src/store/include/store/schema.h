@@ -1,6 +1,6 @@
 // store/schema.h: the tables, and the version of their layout.
 #pragma once
-#include "store/database.h"
+#include "database/database.h"
 
 namespace orchid::gateway {
 

@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "database/database.h"
 #include "foundation/result.h"
 #include "foundation/task.h"
 #include "foundation/unique_fd.h"
-#include "store/database.h"
 #include "store/records.h"
 #include "store/spool.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/database.h"
+#include "database/database.h"
 #include "store/records.h"
 
 namespace orchid::gateway {

@@ -1,0 +1,321 @@
+// benchmarks/data_objects.cpp: what do data objects cost: to give one to a call, to read it there
+// for the first time, and to put it and get it?
+//
+// One object of 1 GiB and one worker, all on one host. A call that is given it against the same
+// call without, over a lease and over HTTP. A function that sums it, by a worker that has never
+// seen it, against the same worker's next call. Put and get in place against memcpy between the
+// same memory, new pages against new pages. PUT and GET by curl against nginx with one worker
+// process, whose file is in /dev/shm too.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/bench.h"
+#include "harness/child_process.h"
+#include "local_orchid.h"
+#include "orchid/client.h"
+#include "orchid/function.hpp"
+
+namespace orchid::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Values = Result<std::vector<double>>;
+
+constexpr std::size_t size = 1 << 30;
+constexpr const char* name = "object";
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Pages that nobody has touched, given back at the end of its life.
+class NewPages {
+ public:
+  NewPages()
+      : start_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (start_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  NewPages(const NewPages&) = delete;
+  NewPages& operator=(const NewPages&) = delete;
+  ~NewPages() { ::munmap(start_, size); }
+  [[nodiscard]] std::span<std::byte> bytes() const {
+    return {static_cast<std::byte*>(start_), size};
+  }
+
+ private:
+  void* start_;
+};
+
+// ---- calls ----
+
+Values leased_calls(const LeasedFunction& function, const CallOptions& options) {
+  constexpr int calls = 2000;
+  const std::uint64_t value = 7;
+  std::vector<double> values;
+  for (int i = 0; i < calls; ++i) {
+    const auto start = Clock::now();
+    (void)function.invoke(std::as_bytes(std::span(&value, 1)), options);
+    values.push_back(1000 * milliseconds_since(start));
+  }
+  return values;
+}
+
+Values http_calls(Client& client, const InvokeOptions& options) {
+  constexpr int calls = 200;
+  const std::uint64_t value = 7;
+  std::vector<double> values;
+  for (int i = 0; i < calls; ++i) {
+    const auto start = Clock::now();
+    (void)client.invoke("data.nothing", std::as_bytes(std::span(&value, 1)), options);
+    values.push_back(1000 * milliseconds_since(start));
+  }
+  return values;
+}
+
+void measure_calls(Bench& bench, Client& client) {
+  Lease lease = client.lease({.workers = 1});
+  const LeasedFunction nothing = lease.function("data.nothing");
+  const CallOptions given{.data = {lease.data(name)}};
+  const InvokeOptions named{.data = {name}};
+  const Promise promise{Statistic::p50, {Target::Direction::at_most, 1.1}};
+  bench.compare({.row = "call with 1 GiB, over a lease",
+                 .unit = "us",
+                 .round = [&] { return leased_calls(nothing, given); },
+                 .baseline = {"the same call without", bench.command_line(), ""},
+                 .baseline_round = [&] { return leased_calls(nothing, {}); },
+                 .promises = {promise}});
+  bench.compare({.row = "call with 1 GiB, over HTTP",
+                 .unit = "us",
+                 .round = [&] { return http_calls(client, named); },
+                 .baseline = {"the same call without", bench.command_line(), ""},
+                 .baseline_round = [&] { return http_calls(client, {}); },
+                 .promises = {promise}});
+}
+
+/// A fresh worker each time. `calls`: the last of them is timed.
+Values sum_by_new_worker(Client& client, int calls) {
+  Lease lease = client.lease({.workers = 1});
+  const auto sum = lease.function<double(Data<double>)>("data.sum");
+  const CallOptions given{.data = {lease.data(name)}};
+  double took = 0;
+  for (int call = 0; call < calls; ++call) {
+    const auto start = Clock::now();
+    (void)sum.call(given);
+    took = milliseconds_since(start);
+  }
+  return std::vector<double>{took};
+}
+
+void measure_sums(Bench& bench, Client& client) {
+  bench.compare({.row = "sum of 1 GiB, first touch",
+                 .unit = "ms",
+                 .round = [&] { return sum_by_new_worker(client, 1); },
+                 .baseline = {"the same worker's next call", bench.command_line(), ""},
+                 .baseline_round = [&] { return sum_by_new_worker(client, 2); },
+                 .promises = {{Statistic::p50, {Target::Direction::at_most, 1.3}}}});
+}
+
+// ---- in place ----
+
+Values put_in_place(Client& client, std::span<const std::byte> source) {
+  const auto start = Clock::now();
+  client.write_data("put", size, [&](std::span<std::byte> room) {
+    std::memcpy(room.data(), source.data(), size);
+  });
+  const double took = milliseconds_since(start);
+  client.remove_data("put");
+  return std::vector<double>{took};
+}
+
+Values copy_to_new_pages(std::span<const std::byte> source) {
+  const NewPages pages;
+  const auto start = Clock::now();
+  std::memcpy(pages.bytes().data(), source.data(), size);
+  return std::vector<double>{milliseconds_since(start)};
+}
+
+Values get_in_place(Client& client, std::span<std::byte> target) {
+  const auto start = Clock::now();
+  const MappedData mapped = client.map_data(name);
+  if (!mapped.is_in_place()) return fail(ErrorCode::internal, "the object was not mapped");
+  std::memcpy(target.data(), mapped.bytes().data(), size);
+  return std::vector<double>{milliseconds_since(start)};
+}
+
+Values copy_touched(std::span<const std::byte> source, std::span<std::byte> target) {
+  const auto start = Clock::now();
+  std::memcpy(target.data(), source.data(), size);
+  return std::vector<double>{milliseconds_since(start)};
+}
+
+void measure_in_place(Bench& bench, Client& client) {
+  const std::vector<std::byte> source(size, std::byte{1});
+  std::vector<std::byte> target(size, std::byte{2});
+  const Promise promise{Statistic::p50, {Target::Direction::at_most, 1.2}};
+  bench.compare({.row = "put of 1 GiB in place",
+                 .unit = "ms",
+                 .round = [&] { return put_in_place(client, source); },
+                 .baseline = {"memcpy to new pages", bench.command_line(), ""},
+                 .baseline_round = [&] { return copy_to_new_pages(source); },
+                 .promises = {promise}});
+  bench.compare({.row = "get of 1 GiB in place, copied out",
+                 .unit = "ms",
+                 .round = [&] { return get_in_place(client, target); },
+                 .baseline = {"memcpy between touched pages", bench.command_line(), ""},
+                 .baseline_round = [&] { return copy_touched(source, target); },
+                 .promises = {promise}});
+}
+
+// ---- over HTTP, against nginx ----
+
+constexpr const char* nginx_configuration =
+    R"(worker_processes 1; daemon off; pid DIR/nginx.pid; error_log DIR/error.log;
+events { worker_connections 256; }
+http { access_log off; client_body_temp_path DIR/b; proxy_temp_path DIR/p; fastcgi_temp_path DIR/f; uwsgi_temp_path DIR/u; scgi_temp_path DIR/s;
+  sendfile on; client_max_body_size 0;
+  server { listen unix:DIR/nginx.sock; root DIR/files; location / { dav_methods PUT; default_type application/octet-stream; } } }
+)";
+
+class Nginx {
+ public:
+  [[nodiscard]] static Result<Nginx> start() {
+    std::string pattern = "/dev/shm/orchid-nginx-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) return fail_errno("mkdtemp");
+    const std::filesystem::path directory = pattern;
+    std::filesystem::create_directory(directory / "files");
+    // Its worker runs as another user when it was started by root.
+    std::filesystem::permissions(directory, std::filesystem::perms::all);
+    std::filesystem::permissions(directory / "files", std::filesystem::perms::all);
+    std::string text = nginx_configuration;
+    for (std::size_t at = 0; (at = text.find("DIR", at)) != std::string::npos;)
+      text.replace(at, 3, directory.string());
+    std::ofstream(directory / "nginx.conf") << text;
+    auto process = ChildProcess::start(
+        {.command = {"/usr/sbin/nginx", "-p", directory, "-c", directory / "nginx.conf"},
+         .output_file = directory / "nginx.log"});
+    if (!process) {
+      std::filesystem::remove_all(directory);
+      return fail(std::move(process.error()));
+    }
+    return Nginx(directory, std::move(*process));
+  }
+  Nginx(Nginx&& other) noexcept = default;
+  Nginx& operator=(Nginx&&) = delete;
+  ~Nginx() {
+    if (directory_.empty()) return;
+    process_.stop();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  [[nodiscard]] std::string socket() const { return directory_ / "nginx.sock"; }
+  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  Nginx(std::filesystem::path directory, ChildProcess process)
+      : directory_(std::move(directory)), process_(std::move(process)) {}
+  std::filesystem::path directory_;
+  ChildProcess process_;
+};
+
+/// One transfer by curl, from its start to its end.
+Values transfer(std::vector<std::string> words) {
+  words.insert(words.begin(),
+               {"curl", "-sS", "--fail", "--max-time", "60", "-H", "Expect:", "-o", "/dev/null"});
+  const auto start = Clock::now();
+  auto done = output_of({.command = std::move(words)}, std::chrono::seconds(90));
+  if (!done) return fail(std::move(done.error()));
+  return std::vector<double>{milliseconds_since(start)};
+}
+
+void measure_http(Bench& bench, const tests::LocalOrchid& orchid, Client& client,
+                  const Nginx& nginx) {
+  const std::string file = nginx.directory() / "source";
+  std::ofstream(file, std::ios::binary) << std::string(size, '\1');
+  const std::string token = "Authorization: Bearer " + orchid.token();
+  const std::vector<std::string> rival{"--unix-socket", nginx.socket()};
+  const std::string theirs = "http://nginx/sent";
+  const auto ask = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return transfer(std::move(words));
+  };
+  const std::vector<std::string> socket{"--unix-socket", orchid.runtime() / "gateway.sock"};
+  const std::string to_us = "http://orchid/v1/data/sent";
+  const Promise promise{Statistic::p50, {Target::Direction::at_most, 1.2}};
+  bench.compare(
+      {.row = "PUT of 1 GiB over HTTP",
+       .unit = "ms",
+       .round =
+           [&] {
+             auto took = ask(socket, {"-H", token, "-T", file, to_us});
+             client.remove_data("sent");
+             return took;
+           },
+       .baseline = {"nginx, worker_processes 1, dav_methods PUT, files in /dev/shm", "curl -T", ""},
+       .baseline_round =
+           [&] {
+             auto took = ask(rival, {"-T", file, theirs});
+             std::filesystem::remove(nginx.directory() / "files" / "sent");
+             return took;
+           },
+       .promises = {promise}});
+  (void)ask(rival, {"-T", file, theirs});
+  bench.compare(
+      {.row = "GET of 1 GiB over HTTP",
+       .unit = "ms",
+       .round =
+           [&] { return ask(socket, {"-H", token, std::string("http://orchid/v1/data/") + name}); },
+       .baseline = {"nginx, worker_processes 1, sendfile, files in /dev/shm", "curl", ""},
+       .baseline_round = [&] { return ask(rival, {theirs}); },
+       .promises = {promise}});
+}
+
+int run(Bench& bench) {
+  auto orchid = tests::LocalOrchid::start({.programs = PROGRAMS, .data_memory = "2100MiB"});
+  if (!orchid) {
+    std::fprintf(stderr, "data_objects: %s\n", orchid.error().message.c_str());
+    return 3;
+  }
+  auto nginx = Nginx::start();
+  if (!nginx) {
+    std::fprintf(stderr, "data_objects: %s\n", nginx.error().message.c_str());
+    return 3;
+  }
+  Client client({.gateway = orchid->address(), .token = orchid->token()});
+  client.deploy_file("data", DATA_FUNCTIONS);
+  client.write_data(name, size, [](std::span<std::byte> room) {
+    std::ranges::fill(std::span(reinterpret_cast<double*>(room.data()), size / sizeof(double)),
+                      1.0);
+  });
+  measure_calls(bench, client);
+  measure_sums(bench, client);
+  measure_in_place(bench, client);
+  measure_http(bench, *orchid, client, *nginx);
+  return bench.report();
+}
+
+}  // namespace
+}  // namespace orchid::bench
+
+int main(int argc, char** argv) {
+  orchid::bench::Bench bench("data_objects", argc, argv);
+  try {
+    return orchid::bench::run(bench);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "data_objects: %s\n", error.what());
+    return 3;
+  }
+}

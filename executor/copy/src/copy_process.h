@@ -1,0 +1,11 @@
+// The life of a copy process.
+#pragma once
+
+namespace orchid::executor {
+
+/// Takes one order from `control`, a packet socket, and carries it out. Its end of the socket is
+/// also the sign to end: so is whatever else comes. Returns the exit status, unless it has to end
+/// the process itself.
+[[nodiscard]] int run_copy_process(int control, int parent_pid);
+
+}  // namespace orchid::executor

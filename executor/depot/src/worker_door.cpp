@@ -1,0 +1,40 @@
+#include "worker_door.h"
+
+#include "foundation/numbers.h"
+#include "protocol/names.h"
+
+namespace orchid::executor {
+
+bool is_data_name(std::string_view name) {
+  const std::size_t at = name.find('@');
+  if (at != std::string_view::npos && !parse_number<std::uint64_t>(name.substr(at + 1)))
+    return false;
+  return check_function_name(name.substr(0, at)).has_value();
+}
+
+WorkerDoor::Verdict WorkerDoor::take(std::string_view packet) {
+  auto request = parse_service_request(packet);
+  if (!request) return Nonsense{};
+  if (request->sequence == last_) {
+    if (!may_repeat_) return Nonsense{};
+    return Nothing{};
+  }
+  if (waits_for_ != 0) return Nonsense{};
+  last_ = request->sequence;
+  if (!request->name.empty() && !is_data_name(request->name))
+    return Refused{{.verdict = ServiceVerdict::refused,
+                    .sequence = request->sequence,
+                    .code = ErrorCode::bad_request,
+                    .message = "no data has such a name: it is a letter, then letters, digits, "
+                               "'-' and '_', at most 64 in all, and perhaps @VERSION"}};
+  waits_for_ = request->sequence;
+  return Passes{std::move(*request)};
+}
+
+bool WorkerDoor::answered(std::uint32_t sequence) {
+  if (sequence == 0 || sequence != waits_for_) return false;
+  waits_for_ = 0;
+  return true;
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,42 @@
+// memory/messages.h: what the agent and a memory process tell each other over a packet socket, as
+// JSON.
+#pragma once
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "foundation/error_code.h"
+#include "foundation/result.h"
+#include "foundation/units.h"
+#include "protocol/control_messages.h"
+
+namespace orchid::executor {
+
+/// From the agent, once. Descriptor: the memory file, whose size cannot change. Answered by
+/// `MemoryListening`, then by one of the others.
+struct MemoryServe {
+  std::string key;      // 32 hexadecimal digits
+  std::string address;  // an IP address of this host, to listen at
+  ByteCount bytes;
+  WaitMode wait = WaitMode::adaptive;  // for the client's next request
+};
+
+// From the memory process.
+
+struct MemoryListening {
+  std::string address;  // "host:port"
+};
+/// A client had come, and has gone: another one may come, to another process.
+struct MemoryLeft {};
+struct MemoryFailed {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
+using MemoryMessage = std::variant<MemoryServe, MemoryListening, MemoryLeft, MemoryFailed>;
+
+[[nodiscard]] std::string encode(const MemoryMessage& message);
+/// Errors: `bad_request`, naming the field that is missing or wrong.
+[[nodiscard]] Result<MemoryMessage> parse_memory_message(std::string_view text);
+
+}  // namespace orchid::executor

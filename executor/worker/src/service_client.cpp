@@ -1,0 +1,85 @@
+#include "service_client.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "foundation/sockets.h"
+
+namespace orchid::executor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How often it is looked whether the call is to stop.
+constexpr std::chrono::milliseconds look_interval{10};
+
+/// Nothing: the time is over, or it never comes.
+std::optional<Packet> await_packet(int socket, Clock::time_point due,
+                                   const std::function<bool()>& stopped) {
+  while (!stopped()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
+    if (left.count() <= 0) return std::nullopt;
+    pollfd wait{.fd = socket, .events = POLLIN, .revents = 0};
+    // A signal only wakes it.
+    ::poll(&wait, 1, static_cast<int>(std::min(left, look_interval).count()));
+    auto packet = receive_packet(socket, false);
+    if (!packet) return std::nullopt;
+    if (*packet) return std::move(*packet);
+  }
+  return std::nullopt;
+}
+
+Failure call_is_to_stop() {
+  return {ErrorCode::cancelled, "the call is to stop: nothing more is waited for"};
+}
+
+/// What depots that came since have said: to nothing that is still asked.
+void pass_over_what_is_there(int socket) {
+  while (true) {
+    const auto packet = receive_packet(socket, false);
+    if (!packet || !*packet) return;
+  }
+}
+
+}  // namespace
+
+Result<ServiceClient::Answer> ServiceClient::ask(ServiceRequest request) {
+  if (given_up_)
+    return fail(ErrorCode::unreachable, "the depot has not answered before; try again");
+  const bool at_end =
+      request.ask == ServiceAsk::publish_data || request.ask == ServiceAsk::discard_data;
+  const std::function<bool()> stopped =
+      at_end ? std::function<bool()>([] { return false; }) : stopped_;
+  if (stopped()) return fail(call_is_to_stop());
+  pass_over_what_is_there(socket_);
+  if (++last_ == 0) ++last_;
+  request.sequence = last_;
+  const std::string text = encode(request);
+  const auto due = Clock::now() + (at_end ? patience_at_end : patience);
+  if (auto sent = send_packet(socket_, text); !sent)
+    return fail(std::move(sent.error()).while_doing("asking the depot"));
+  while (auto packet = await_packet(socket_, due, stopped)) {
+    auto answer = parse_service_answer(packet->text);
+    if (!answer) continue;
+    if (answer->verdict == ServiceVerdict::again) {
+      static_cast<void>(send_packet(socket_, text));
+      continue;
+    }
+    if (answer->sequence != request.sequence) continue;  // to one that was given up
+    if (answer->verdict == ServiceVerdict::refused)
+      return fail(answer->code, std::move(answer->message));
+    Answer given{.data = answer->data, .bytes = answer->bytes, .file = {}};
+    if (!packet->descriptors.empty()) given.file = std::move(packet->descriptors.front());
+    return given;
+  }
+  given_up_ = true;
+  if (stopped()) return fail(call_is_to_stop());
+  return fail(ErrorCode::unreachable, "the depot does not answer; try again");
+}
+
+}  // namespace orchid::executor

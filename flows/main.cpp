@@ -1,0 +1,102 @@
+// orchid-flows: runs the flows that one tenant has submitted; orchid-gateway keeps it.
+//
+// Threads: the main one owns the flows and their journal; one takes what the gateway asks; one
+// checks what is submitted; and each call that is under way has one that waits for it.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "call_maker.h"
+#include "flow_book.h"
+#include "flow_journal.h"
+#include "foundation/background_thread.h"
+#include "foundation/clock.h"
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "gateway_link.h"
+#include "submission_check.h"
+
+namespace orchid::flows {
+namespace {
+
+constexpr int exit_failed = 3;
+/// Calls under way of all flows.
+constexpr std::size_t most_calls = 128;
+
+struct Arguments {
+  int socket = -1;
+  std::string folder;
+  std::size_t flows = 100;
+  std::uint64_t store = 4ULL << 30;
+  std::int64_t keep_ms = 7LL * 24 * 3'600'000;
+};
+
+int cannot_start(const Failure& failure) {
+  log::error("event=cannot_start reason=\"{}\"", failure.message);
+  return exit_failed;
+}
+
+int run(const Arguments& arguments) {
+  auto journal = FlowJournal::open({.file = std::filesystem::path(arguments.folder) / "flows.db",
+                                    .most = ByteCount{arguments.store}});
+  if (!journal) return cannot_start(journal.error());
+  Arrivals arrivals;
+  GatewayLink gateway(UniqueFd(arguments.socket), arrivals);
+  Client client({.connect = [&gateway] { return gateway.dial(); }});
+  gateway.start();
+  CallMaker calls(client, arrivals, most_calls);
+  BackgroundThread checks;
+  const SystemClock clock;
+  FlowBook book(
+      {.journal = **journal,
+       .calls = calls,
+       .clock = clock,
+       .answer = [&](FlowAnswer answer,
+                     std::string_view content) { gateway.answer(std::move(answer), content); },
+       .check =
+           [&](Asked asked) {
+             checks.run([&client, &arrivals, asked = std::move(asked)]() mutable {
+               auto result = check_submission(client, asked.content);
+               arrivals.put(Checked{.request = std::move(asked.request),
+                                    .content = std::move(asked.content),
+                                    .result = std::move(result)});
+             });
+           }},
+      {.most_flows = arguments.flows, .keep = std::chrono::milliseconds(arguments.keep_ms)});
+  if (auto restored = book.restore(); !restored) return cannot_start(restored.error());
+  while (book.take(arrivals.take(book.patience()))) book.look_around();
+  // All is on disk, and whoever waits for an answer has gone. Calls go on without us.
+  log::info("event=stopped");
+  ::_exit(0);
+}
+
+}  // namespace
+}  // namespace orchid::flows
+
+int main(int argc, char** argv) {
+  using namespace orchid;
+  occupy_standard_descriptors();
+  log::configure("orchid-flows", LogLevel::info);
+  flows::Arguments arguments;
+  CLI::App app{"Runs a tenant's flows. orchid-gateway starts this program.", "orchid-flows"};
+  app.set_version_flag("--version", "orchid-flows " ORCHID_VERSION);
+  app.add_option("--socket", arguments.socket, "the descriptor of the gateway's socket")
+      ->required()
+      ->check(CLI::Range(3, 1 << 20));
+  app.add_option("--folder", arguments.folder, "where the flows are kept")->required();
+  app.add_option("--flows", arguments.flows, "the most that have not ended");
+  app.add_option("--store", arguments.store, "the most bytes on disk");
+  app.add_option("--keep-ms", arguments.keep_ms, "how long flows that have ended are kept");
+  CLI11_PARSE(app, argc, argv);
+  // With the gateway it ends, however that came.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() == 1) return flows::exit_failed;
+  std::signal(SIGPIPE, SIG_IGN);
+  return flows::run(arguments);
+}

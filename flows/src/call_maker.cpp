@@ -1,0 +1,136 @@
+#include "call_maker.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace orchid::flows {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds first_pause{100};
+constexpr milliseconds longest_pause{2'000};
+
+/// Whether the call may have been made, or could be a little later: then it is asked for again.
+bool is_unanswered(const Error& error) {
+  if (!error.outcome().empty() || !error.invocation().empty()) return false;
+  return error.kind() == ErrorKind::unreachable || error.kind() == ErrorKind::timed_out ||
+         error.kind() == ErrorKind::no_capacity || error.kind() == ErrorKind::quota;
+}
+
+/// Thrown out of a wait for a call that nobody looks after any more.
+struct Forgotten {};
+
+flow::CallFailed failure_of(const FlowCall& call, const Error& error) {
+  std::string message = error.message();
+  if (!error.node().empty()) message += " (on host " + error.node() + ")";
+  if (!error.invocation().empty()) message += " (invocation " + error.invocation() + ")";
+  return {
+      .call = {.run = 0, .number = call.number},
+      .outcome = error.outcome().empty() ? std::string(to_string(error.kind())) : error.outcome(),
+      .message = std::move(message)};
+}
+
+}  // namespace
+
+CallMaker::~CallMaker() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();
+}
+
+void CallMaker::start(FlowCall call) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(std::move(call));
+  if (idle_ < waiting_.size() && threads_.size() < most_threads_)
+    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  changed_.notify_one();
+}
+
+void CallMaker::stop(const std::string& flow, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(waiting_,
+                [&](const FlowCall& one) { return one.flow == flow && one.number == number; });
+  if (const auto found = running_.find({flow, number}); found != running_.end())
+    found->second = Wish::cancel;
+  changed_.notify_all();
+}
+
+void CallMaker::forget(const std::string& flow) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(waiting_, [&](const FlowCall& one) { return one.flow == flow; });
+  for (auto& [name, wish] : running_)
+    if (name.first == flow && wish == Wish::answer) wish = Wish::forget;
+  changed_.notify_all();
+}
+
+void CallMaker::work(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    const bool is_some = changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
+    --idle_;
+    if (!is_some) return;
+    const FlowCall next = std::move(waiting_.front());
+    waiting_.pop_front();
+    const Name name{next.flow, next.number};
+    running_.insert_or_assign(name, Wish::answer);
+    lock.unlock();
+    make(next, stop);
+    lock.lock();
+    running_.erase(name);
+  }
+}
+
+void CallMaker::make(const FlowCall& call, const std::stop_token& stop) {
+  auto event = this->call(call, stop);
+  if (event && wish_for(call, stop) == Wish::answer)
+    arrivals_.put(CallEnded{.flow = call.flow, .event = std::move(*event)});
+}
+
+std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop_token& stop) {
+  InvokeOptions options{.deadline = call.deadline,
+                        .idempotency_key = call.flow + "-" + std::to_string(call.number),
+                        .signature = call.signature};
+  // False would cancel the call, which goes on when it is only forgotten.
+  options.watch = [&](const InvocationStatus&) {
+    switch (wish_for(call, stop)) {
+      case Wish::answer:
+        return true;
+      case Wish::cancel:
+        return false;
+      case Wish::forget:
+        throw Forgotten{};
+    }
+    return true;
+  };
+  for (milliseconds wait = first_pause;; wait = std::min(2 * wait, longest_pause)) {
+    try {
+      Reply reply = client_.invoke(call.function, call.input, options);
+      return flow::Answered{.call = {.run = 0, .number = call.number},
+                            .output = std::move(reply.output)};
+    } catch (const Forgotten&) {
+      return std::nullopt;
+    } catch (const Error& error) {
+      if (!is_unanswered(error)) return failure_of(call, error);
+    }
+    pause(wait, stop);
+    if (wish_for(call, stop) != Wish::answer) return std::nullopt;
+  }
+}
+
+CallMaker::Wish CallMaker::wish_for(const FlowCall& call, const std::stop_token& stop) {
+  if (stop.stop_requested()) return Wish::forget;
+  const std::lock_guard lock(mutex_);
+  // Two threads have the same call when it was asked for again after it was forgotten: the first of
+  // them has brought its answer.
+  const auto found = running_.find({call.flow, call.number});
+  return found == running_.end() ? Wish::forget : found->second;
+}
+
+/// Or until the process ends.
+void CallMaker::pause(milliseconds time, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, stop, time, [] { return false; });
+}
+
+}  // namespace orchid::flows

@@ -1,0 +1,229 @@
+#include "flow_book.h"
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "foundation/log.h"
+
+namespace orchid::flows {
+namespace {
+
+constexpr std::chrono::minutes clean_every{1};
+/// A flow's clock stands still while nobody runs it, so times in its journal only grow.
+constexpr std::chrono::seconds longest_patience{60};
+
+}  // namespace
+
+UnixMillis FlowBook::wall() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             parts_.clock.wall_now().time_since_epoch())
+      .count();
+}
+
+Result<void> FlowBook::restore() {
+  auto records = parts_.journal.flows();
+  if (!records) return fail(std::move(records.error()));
+  for (FlowRecord& record : *records) {
+    const std::string id = record.id;
+    Entry& entry = flows_[id];
+    entry.record = std::move(record);
+    if (entry.record.done) continue;
+    if (auto restored = restore(entry); !restored) {
+      // It is left as it is: another version of this program may read it.
+      log::error("event=flow_not_restored flow={} reason=\"{}\"", id, restored.error().message);
+      entry.run.reset();
+      entry.suspended = restored.error().message;
+    }
+  }
+  return {};
+}
+
+/// From what is on disk to where it was; its open calls are asked for again, under their keys.
+Result<void> FlowBook::restore(Entry& entry) {
+  auto body = parts_.journal.body(entry.record.id);
+  if (!body) return fail(std::move(body.error()));
+  auto submission = parse_submission(*body);
+  if (!submission) return fail(std::move(submission.error()));
+  auto functions = parse_known_versions(entry.record.functions);
+  if (!functions) return fail(std::move(functions.error()));
+  auto ready = make_ready(*submission, finder_of(*functions));
+  if (!ready) return fail(std::move(ready.error()));
+  auto run = FlowRun::create(std::move(*ready));
+  if (!run) return fail(std::move(run.error()));
+  auto events = parts_.journal.events(entry.record.id);
+  if (!events) return fail(std::move(events.error()));
+  for (const JournalEvent& event : *events) (void)(*run)->apply(event);
+  entry.run = std::move(*run);
+  entry.suspended.clear();
+  entry.base = entry.run->last_at();
+  entry.since = parts_.clock.now();
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, call] : entry.run->open_calls()) numbers.push_back(number);
+  start_calls(entry, numbers);
+  if (entry.run->events() == 0)
+    if (auto begun = tell(entry, flow::Tick{}); !begun) suspend(entry, begun.error().message);
+  if (entry.run->outcome() == flow::FlowOutcome::done) finish(entry);
+  return {};
+}
+
+JournalEvent FlowBook::stamped(const Entry& entry, flow::Event event) const {
+  const auto passed = std::chrono::duration_cast<flow::Time>(parts_.clock.now() - entry.since);
+  return {.event = std::move(event), .at = entry.base + passed, .wall = wall()};
+}
+
+Result<void> FlowBook::tell(Entry& entry, flow::Event event) {
+  const JournalEvent stamp = stamped(entry, std::move(event));
+  const JournalEntry written{
+      .flow = entry.record.id, .sequence = entry.run->events(), .event = &stamp};
+  if (auto kept = parts_.journal.append({&written, 1}); !kept) return kept;
+  apply(entry, stamp);
+  return {};
+}
+
+/// All that has come goes to the disk at once. What cannot be kept there does not count; the
+/// gateway knows the answers still.
+void FlowBook::take_ends(std::vector<CallEnded> ends) {
+  struct Told {
+    Entry* entry;
+    JournalEvent event;
+  };
+  std::vector<Told> told;
+  std::map<Entry*, std::set<std::uint64_t>> seen;
+  for (CallEnded& end : ends) {
+    Entry* entry = find(end.flow);
+    if (entry == nullptr || !entry->run || !entry->suspended.empty()) continue;
+    const auto* answered = std::get_if<flow::Answered>(&end.event);
+    const std::uint64_t number = answered != nullptr
+                                     ? answered->call.number
+                                     : std::get<flow::CallFailed>(end.event).call.number;
+    if (!entry->run->open_calls().contains(number) || !seen[entry].insert(number).second) continue;
+    told.push_back({.entry = entry, .event = stamped(*entry, std::move(end.event))});
+  }
+  std::vector<JournalEntry> written;
+  std::map<Entry*, std::uint64_t> next;
+  for (const Told& one : told) {
+    std::uint64_t& sequence = next.try_emplace(one.entry, one.entry->run->events()).first->second;
+    written.push_back({.flow = one.entry->record.id, .sequence = sequence++, .event = &one.event});
+  }
+  if (auto kept = parts_.journal.append(written); !kept) {
+    for (const auto& [entry, sequence] : next) suspend(*entry, kept.error().message);
+    return;
+  }
+  for (const Told& one : told) apply(*one.entry, one.event);
+  for (const auto& [entry, sequence] : next)
+    if (entry->run && entry->run->outcome() == flow::FlowOutcome::done) finish(*entry);
+}
+
+void FlowBook::apply(Entry& entry, const JournalEvent& event) {
+  const FlowRun::Todo todo = entry.run->apply(event);
+  for (const std::uint64_t number : todo.stop) parts_.calls.stop(entry.record.id, number);
+  start_calls(entry, todo.start);
+}
+
+void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
+  constexpr std::chrono::hours usual_deadline{1};
+  for (const std::uint64_t number : numbers) {
+    const auto found = entry.run->open_calls().find(number);
+    if (found == entry.run->open_calls().end()) continue;  // it was stopped at once
+    const flow::StartCall& call = found->second;
+    const flow::PlannedNode& node = entry.run->plan().nodes[call.node];
+    parts_.calls.start({.flow = entry.record.id,
+                        .number = number,
+                        .function = flow::exact_name(entry.run->plan(), call.function->function),
+                        .signature = call.function->signature,
+                        .input = call.input,
+                        .deadline = node.deadline.count() == 0
+                                        ? std::chrono::nanoseconds(usual_deadline)
+                                        : node.deadline});
+  }
+}
+
+/// It goes on when somebody says so, or when this process is started again.
+void FlowBook::suspend(Entry& entry, const std::string& why) {
+  log::error("event=flow_suspended flow={} reason=\"{}\"", entry.record.id, why);
+  entry.suspended = why;
+  if (entry.run) entry.run->note("suspended: " + why, wall());
+  parts_.calls.forget(entry.record.id);
+}
+
+/// Until it is written down as done, its events say the same.
+void FlowBook::finish(Entry& entry) {
+  DoneFlow done{
+      .at = entry.run->last_wall(), .summary = document_of(entry), .log = entry.run->log()};
+  auto outputs = entry.run->outputs();
+  if (!outputs) return suspend(entry, outputs.error().message);
+  if (auto kept = parts_.journal.finish(entry.record.id, done, *outputs); !kept)
+    return suspend(entry, kept.error().message);
+  log::info("event=flow_done flow={}", entry.record.id);
+  entry.record.done = std::move(done);
+  entry.run.reset();
+}
+
+Result<void> FlowBook::forget(const std::string& id) {
+  if (auto removed = parts_.journal.remove(id); !removed) return removed;
+  Entry& entry = flows_.at(id);
+  if (entry.run)
+    for (const auto& [number, call] : entry.run->open_calls()) parts_.calls.stop(id, number);
+  flows_.erase(id);
+  return {};
+}
+
+void FlowBook::forget_old() {
+  std::vector<std::string> old;
+  const UnixMillis before = wall() - options_.keep.count();
+  for (const auto& [id, entry] : flows_) {
+    const UnixMillis ended = entry.record.done ? entry.record.done->at
+                             : entry.run       ? entry.run->last_wall()
+                                               : wall();
+    if (has_ended(entry) && ended < before) old.push_back(id);
+  }
+  for (const std::string& id : old)
+    if (auto gone = forget(id); !gone)
+      log::warn("event=flow_not_removed flow={} reason=\"{}\"", id, gone.error().message);
+}
+
+bool FlowBook::take(std::vector<Arrival> arrivals) {
+  std::vector<CallEnded> ends;
+  for (Arrival& arrival : arrivals)
+    if (auto* end = std::get_if<CallEnded>(&arrival)) ends.push_back(std::move(*end));
+  take_ends(std::move(ends));
+  for (Arrival& arrival : arrivals) {
+    if (std::holds_alternative<GatewayGone>(arrival)) return false;
+    if (auto* asked = std::get_if<Asked>(&arrival)) handle(std::move(*asked));
+    if (auto* checked = std::get_if<Checked>(&arrival)) handle(std::move(*checked));
+  }
+  return true;
+}
+
+void FlowBook::look_around() {
+  for (auto& [id, entry] : flows_) {
+    if (!entry.run || !entry.suspended.empty() || !entry.run->wake()) continue;
+    if (stamped(entry, flow::Tick{}).at < *entry.run->wake()) continue;
+    if (auto told = tell(entry, flow::Tick{}); !told) suspend(entry, told.error().message);
+    if (entry.run->outcome() == flow::FlowOutcome::done) finish(entry);
+  }
+  if (const MonotonicTime now = parts_.clock.now(); now >= next_cleaning_) {
+    next_cleaning_ = now + clean_every;
+    forget_old();
+  }
+  answer_waiting();
+}
+
+std::chrono::nanoseconds FlowBook::patience() const {
+  const MonotonicTime now = parts_.clock.now();
+  std::chrono::nanoseconds patience = std::min<std::chrono::nanoseconds>(
+      longest_patience, std::max<std::chrono::nanoseconds>(next_cleaning_ - now, {}));
+  for (const Waiting& one : waiting_)
+    patience = std::min<std::chrono::nanoseconds>(
+        patience, std::max<std::chrono::nanoseconds>(one.until - now, {}));
+  for (const auto& [id, entry] : flows_) {
+    if (!entry.run || !entry.suspended.empty() || !entry.run->wake()) continue;
+    const auto left = *entry.run->wake() - stamped(entry, flow::Tick{}).at;
+    patience = std::min(patience, std::max<std::chrono::nanoseconds>(left, {}));
+  }
+  return patience;
+}
+
+}  // namespace orchid::flows

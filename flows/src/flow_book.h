@@ -1,0 +1,113 @@
+// flow_book.h: all flows of a tenant: what is asked of them, and what becomes of their calls.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arrivals.h"
+#include "call_maker.h"
+#include "flow_journal.h"
+#include "flow_run.h"
+#include "foundation/clock.h"
+
+namespace orchid::flows {
+
+/// Belongs to one thread, which brings what arrives. An event is on disk before it counts, and a
+/// flow before its submission is answered.
+class FlowBook {
+ public:
+  struct Parts {
+    FlowJournal& journal;
+    FlowCaller& calls;
+    const Clock& clock;
+    /// With its content.
+    std::function<void(FlowAnswer, std::string_view)> answer;
+    /// Checks a submission elsewhere; it arrives as `Checked`.
+    std::function<void(Asked)> check;
+  };
+  struct Options {
+    std::size_t most_flows = 100;                        // that have not ended
+    std::chrono::milliseconds keep{7 * 24 * 3'600'000};  // those that have
+  };
+  FlowBook(Parts parts, Options options) : parts_(std::move(parts)), options_(options) {}
+
+  /// What is on disk goes on. Errors: those of reading.
+  [[nodiscard]] Result<void> restore();
+  /// False: the gateway has gone.
+  [[nodiscard]] bool take(std::vector<Arrival> arrivals);
+  /// What has become due; then tells who waits.
+  void look_around();
+  /// Until the next look is due.
+  [[nodiscard]] std::chrono::nanoseconds patience() const;
+
+ private:
+  struct Entry {
+    FlowRecord record;
+    std::unique_ptr<FlowRun> run;  // null: it is done, or cannot be read
+    std::string suspended;         // why; empty: it is not
+    flow::Time base{};             // of the engine's time, at `since`
+    MonotonicTime since{};
+  };
+  struct Waiting {
+    FlowRequest request;
+    MonotonicTime until;
+  };
+
+  // Events: flow_book.cpp.
+  [[nodiscard]] Result<void> restore(Entry& entry);
+  [[nodiscard]] JournalEvent stamped(const Entry& entry, flow::Event event) const;
+  [[nodiscard]] Result<void> tell(Entry& entry, flow::Event event);
+  void take_ends(std::vector<CallEnded> ends);
+  void apply(Entry& entry, const JournalEvent& event);
+  void start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers);
+  void suspend(Entry& entry, const std::string& why);
+  void finish(Entry& entry);
+  [[nodiscard]] Result<void> forget(const std::string& id);
+  void forget_old();
+
+  // Requests: flow_requests.cpp.
+  void handle(Asked asked);
+  void submit(Asked asked);
+  void handle(Checked checked);
+  void go_on(Checked checked);
+  void list(const FlowRequest& request);
+  void show(const FlowRequest& request, Entry& entry);
+  void outputs(const FlowRequest& request, Entry& entry);
+  void log(const FlowRequest& request, Entry& entry);
+  void news(const FlowRequest& request, Entry& entry);
+  void cancel(const FlowRequest& request, Entry& entry);
+  void retry(const FlowRequest& request, Entry& entry);
+  void resume(const FlowRequest& request, Entry& entry);
+  void remove(const FlowRequest& request, Entry& entry);
+  void answer_waiting();
+  void refuse(const FlowRequest& request, Failure failure);
+  void answer_document(const FlowRequest& request, const Entry& entry, bool is_new = false);
+  [[nodiscard]] static Failure cannot_go_on(const std::string& flow, const Entry& entry);
+  [[nodiscard]] Entry* find(const std::string& id);
+
+  // Documents: flow_documents.cpp.
+  [[nodiscard]] static std::string state_of(const Entry& entry);
+  [[nodiscard]] static bool has_ended(const Entry& entry);
+  [[nodiscard]] static std::uint64_t sequence_of(const Entry& entry);
+  [[nodiscard]] static nlohmann::ordered_json summary_of(const Entry& entry);
+  [[nodiscard]] static std::string document_of(const Entry& entry);
+  /// Server-sent events; empty: nothing is new.
+  [[nodiscard]] static std::string news_of(const Entry& entry, std::uint64_t since);
+
+  [[nodiscard]] UnixMillis wall() const;
+
+  Parts parts_;
+  Options options_;
+  std::map<std::string, Entry> flows_;  // by id
+  std::vector<Waiting> waiting_;
+  MonotonicTime next_cleaning_{};
+};
+
+}  // namespace orchid::flows

@@ -1,0 +1,92 @@
+// flow_documents.cpp: what is told of flows: their states, and the JSON of the HTTP API.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "flow_book.h"
+
+namespace orchid::flows {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of a flow that is done: as it was when that was written down.
+Json written_summary(const DoneFlow& done) {
+  return Json::parse(done.summary, nullptr, /*allow_exceptions=*/false);
+}
+
+}  // namespace
+
+std::string FlowBook::state_of(const Entry& entry) {
+  if (entry.record.done) return "done";
+  if (!entry.suspended.empty()) return "suspended";
+  return std::string(flow::to_string(entry.run->outcome()));
+}
+
+bool FlowBook::has_ended(const Entry& entry) {
+  if (entry.record.done) return true;
+  return entry.suspended.empty() && entry.run->outcome() != flow::FlowOutcome::running;
+}
+
+std::uint64_t FlowBook::sequence_of(const Entry& entry) {
+  if (entry.run) return entry.run->sequence();
+  return entry.record.done ? written_summary(*entry.record.done).value("sequence", std::uint64_t{1})
+                           : 0;
+}
+
+/// Without its nodes.
+Json FlowBook::summary_of(const Entry& entry) {
+  if (entry.record.done) {
+    Json json = written_summary(*entry.record.done);
+    json.erase("nodes");
+    return json;
+  }
+  const std::string state = state_of(entry);
+  Json json{{"id", entry.record.id},
+            {"name", entry.record.name},
+            {"state", state},
+            {"submitted", time_text(entry.record.submitted)}};
+  if (!entry.suspended.empty()) json["message"] = entry.suspended;
+  if (!entry.run) return json;
+  if (has_ended(entry)) json["ended"] = time_text(entry.run->last_wall());
+  if (const std::string message = entry.run->message(); !message.empty() && state == "failed")
+    json["message"] = message;
+  json["nodes_total"] = entry.run->plan().nodes.size();
+  json["nodes_done"] = entry.run->nodes_done();
+  json["sequence"] = entry.run->sequence();
+  return json;
+}
+
+std::string FlowBook::document_of(const Entry& entry) {
+  if (entry.record.done) return entry.record.done->summary;
+  Json json = summary_of(entry);
+  if (entry.run) json["nodes"] = entry.run->nodes();
+  return dump_text(json) + "\n";
+}
+
+/// The flow's own state comes last, with all that is known then.
+std::string FlowBook::news_of(const Entry& entry, std::uint64_t since) {
+  const std::uint64_t sequence = sequence_of(entry);
+  if (since == sequence) return {};
+  std::string text = entry.run ? entry.run->news(since > sequence ? 0 : since) : "";
+  Json data = summary_of(entry);
+  if (has_ended(entry)) data = Json::parse(document_of(entry), nullptr, false);
+  text += fmt::format("event: {}\nid: {}\ndata: {}\n\n", has_ended(entry) ? "end" : "state",
+                      sequence, dump_text(data));
+  return text;
+}
+
+void FlowBook::list(const FlowRequest& request) {
+  std::vector<const Entry*> newest;
+  for (const auto& [id, entry] : flows_) newest.push_back(&entry);
+  std::ranges::stable_sort(newest, std::ranges::greater{},
+                           [](const Entry* entry) { return entry->record.submitted; });
+  Json list = Json::array();
+  for (const Entry* entry : newest) list.push_back(summary_of(*entry));
+  parts_.answer({.number = request.number, .failure = {}, .content = FlowContent::json},
+                dump_text(Json{{"flows", std::move(list)}}) + "\n");
+}
+
+}  // namespace orchid::flows

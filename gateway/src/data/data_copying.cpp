@@ -1,0 +1,63 @@
+// Copies on their way from one executor to another, as the books have them.
+#include <algorithm>
+
+#include "data/data_catalogue.h"
+
+namespace orchid::gateway {
+
+Result<void> DataCatalogue::begin_copy(DataId id, DataHolder holder) {
+  Kept* found = kept(id);
+  if (found == nullptr || found->object.state != DataState::sealed)
+    return fail(ErrorCode::not_found, "the object to copy is not there any more");
+  const auto books = at_.find(holder.executor);
+  if (books != at_.end() && books->second.doomed.contains(id))
+    return fail(ErrorCode::conflict, "the host " + holder.host + " has yet to drop its last copy");
+  if (has(holder.executor, id))
+    return fail(ErrorCode::conflict, "'" + label_of(found->object) + "' is on the host " +
+                                         holder.host + ", or on its way there, already");
+  AtExecutor& there = at_[holder.executor];
+  there.data.insert(id);
+  there.bytes += found->object.bytes.value;
+  found->object.arriving.push_back(std::move(holder));
+  return {};
+}
+
+void DataCatalogue::count_on_copy(DataId id, const ExecutorId& executor) {
+  if (is_arriving(id, executor)) kept(id)->counted_on.insert(executor);
+}
+
+void DataCatalogue::do_not_count_on_copy(DataId id, const ExecutorId& executor) {
+  if (!is_arriving(id, executor)) return;
+  kept(id)->counted_on.erase(executor);
+  lose_if_nowhere(id);
+}
+
+bool DataCatalogue::finish_copy(DataId id, const ExecutorId& executor) {
+  if (!is_arriving(id, executor)) return false;
+  Kept& found = *kept(id);
+  found.counted_on.erase(executor);
+  DataObject& object = found.object;
+  const auto copy = std::ranges::find(object.arriving, executor, &DataHolder::executor);
+  object.holders.push_back(std::move(*copy));
+  object.arriving.erase(copy);
+  return true;
+}
+
+DataDrops DataCatalogue::give_up_copy(DataId id, const ExecutorId& executor) {
+  if (!is_arriving(id, executor)) return {};
+  Kept* found = kept(id);
+  let_go(found->object, executor);
+  doom(executor, id, found->object.tenant.uid);
+  lose_if_nowhere(id);
+  return {{executor, id}};
+}
+
+bool DataCatalogue::want_copies(DataId id, std::uint32_t copies) {
+  Kept* found = kept(id);
+  if (found == nullptr || found->object.state != DataState::sealed) return false;
+  found->object.copies = copies;
+  found->is_wish_said = true;
+  return true;
+}
+
+}  // namespace orchid::gateway

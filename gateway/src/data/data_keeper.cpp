@@ -1,0 +1,109 @@
+#include "data/data_keeper.h"
+
+#include <memory>
+#include <utility>
+
+#include "data/data_documents.h"
+#include "data/data_opener.h"
+#include "data/room_writer.h"
+#include "tenants/peer_identity.h"
+
+namespace orchid::gateway {
+namespace {
+
+using Done = std::function<void(Result<KeptOutput>)>;
+
+/// One output, from the question for a room to its seal: each step holds it until the next one. On
+/// its HTTP thread, but for what is asked of the control thread.
+class Keeping : public std::enable_shared_from_this<Keeping> {
+ public:
+  Keeping(std::shared_ptr<const DataKeeperParts> parts, OutputToKeep output, Done done)
+      : parts_(std::move(parts)), output_(std::move(output)), done_(std::move(done)) {}
+
+  void begin() {
+    DataService::NewData wanted{
+        .tenant = {.uid = output_.tenant, .name = known_user_name(output_.tenant)},
+        .bytes = ByteCount{output_.bytes.bytes.size()},
+        .name = output_.name};
+    ask([self = shared_from_this(), wanted = std::move(wanted)](DataService& data) mutable {
+      data.make(std::move(wanted), self->back(&Keeping::open));
+    });
+  }
+
+ private:
+  using Step = void (Keeping::*)(Result<ReachableData>);
+
+  template <typename Question>
+  void ask(Question question) {
+    parts_->control(
+        [&data = parts_->data, question = std::move(question)]() mutable { question(data); });
+  }
+  /// For the control thread: the step is taken here.
+  [[nodiscard]] DataService::Done<ReachableData> back(Step step) {
+    return [self = shared_from_this(), step](Result<ReachableData> result) {
+      self->parts_->here([self, step, result = std::move(result)]() mutable {
+        ((*self).*step)(std::move(result));
+      });
+    };
+  }
+
+  void open(Result<ReachableData> room) {
+    if (!room) return end(fail(std::move(room.error())));
+    room_ = room->object.id;
+    open_data(
+        parts_->io, room->lane_socket,
+        {.data = room_, .secret = std::move(room->object.secret), .access = DataAccess::write},
+        [self = shared_from_this()](Result<OpenedData> file) { self->write(std::move(file)); });
+  }
+
+  void write(Result<OpenedData> opened) {
+    const auto abandon = [self = shared_from_this()] {
+      self->ask([room = self->room_](DataService& data) { data.abandon(room); });
+    };
+    if (!opened) {
+      abandon();
+      return end(fail(std::move(opened.error())));
+    }
+    const std::span<const std::byte> bytes = output_.bytes.bytes;
+    RoomWriter writer(
+        std::move(opened->file), ByteCount{bytes.size()},
+        [self = shared_from_this()] {
+          self->ask(
+              [self](DataService& data) { data.seal(self->room_, self->back(&Keeping::finish)); });
+        },
+        abandon, parts_->closing);
+    if (auto written = writer.take(bytes); !written) return end(fail(std::move(written.error())));
+    output_.bytes = {};
+    writer.finish();
+  }
+
+  void finish(Result<ReachableData> sealed) {
+    if (!sealed) return end(fail(std::move(sealed.error())));
+    const DataObject& object = sealed->object;
+    end(KeptOutput{.id = to_string(object.id),
+                   .label = label_of(object),
+                   .document = data_json(object, moment_of(parts_->clock))});
+  }
+
+  /// Whoever lets go of this last may be another thread, on which no lane's buffer is given back.
+  void end(Result<KeptOutput> result) {
+    output_.bytes = {};
+    std::exchange(done_, {})(std::move(result));
+  }
+
+  std::shared_ptr<const DataKeeperParts> parts_;  // of all outputs of this thread
+  OutputToKeep output_;
+  Done done_;
+  DataId room_;
+};
+
+}  // namespace
+
+OutputKeeper make_output_keeper(DataKeeperParts parts) {
+  return [parts = std::make_shared<const DataKeeperParts>(std::move(parts))](OutputToKeep output,
+                                                                             Done done) {
+    std::make_shared<Keeping>(parts, std::move(output), std::move(done))->begin();
+  };
+}
+
+}  // namespace orchid::gateway

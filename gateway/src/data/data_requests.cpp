@@ -1,0 +1,82 @@
+#include "data/data_requests.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "http/problem.h"
+#include "http/request_options.h"
+#include "protocol/limits.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr std::uint64_t longest_life_s = 10ULL * 366 * 24 * 3600;
+
+Result<std::optional<std::chrono::milliseconds>> parse_life(const Request& request) {
+  if (!request.headers.has(Header::orchid_expires_in))
+    return std::optional<std::chrono::milliseconds>{};
+  auto seconds = parse_number_field("Orchid-Expires-In", request.header(Header::orchid_expires_in),
+                                    {1, longest_life_s});
+  if (!seconds) return fail(std::move(seconds.error()));
+  return std::optional<std::chrono::milliseconds>(std::chrono::seconds(*seconds));
+}
+
+/// 0: it does not say.
+Result<std::uint32_t> parse_copies(const Request& request) {
+  if (!request.headers.has(Header::orchid_copies)) return 0U;
+  auto copies = parse_number_field("Orchid-Copies", request.header(Header::orchid_copies),
+                                   {1, limits::data_copies});
+  if (!copies) return fail(std::move(copies.error()));
+  return static_cast<std::uint32_t>(*copies);
+}
+
+}  // namespace
+
+Response refuse_data(const Failure& failure) {
+  Problem problem = problem_of(failure);
+  // The conflicts of this resource are preconditions that do not hold.
+  if (failure.code == ErrorCode::conflict) problem.status = 412;
+  return to_response(problem);
+}
+
+std::string etag(const DataObject& object) { return "\"" + to_string(object.id) + "\""; }
+
+Response named(Response response, const DataObject& object) {
+  return std::move(response.with("ETag", etag(object)).with("Orchid-Data", label_of(object)));
+}
+
+DataMoment moment_of(const Clock& clock) {
+  return {.now = clock.now(),
+          .unix_millis = std::chrono::duration_cast<std::chrono::milliseconds>(
+                             clock.wall_now().time_since_epoch())
+                             .count()};
+}
+
+Result<DataService::NewData> parse_new_data(const Request& request, ByteCount bytes) {
+  DataService::NewData wanted{
+      .tenant = {.uid = static_cast<std::uint32_t>(request.identity.tenant.uid),
+                 .name = request.identity.tenant.name},
+      .bytes = bytes};
+  auto precondition = parse_precondition(request);
+  if (!precondition) return fail(std::move(precondition.error()));
+  if (!request.parameters[0].empty()) {
+    wanted.name = std::string(request.parameters[0]);
+    if (auto checked = check_data_name(wanted.name); !checked)
+      return fail(std::move(checked.error()));
+    wanted.precondition = std::move(*precondition);
+  } else if (precondition->if_none_match || !precondition->if_match.empty()) {
+    return fail(ErrorCode::bad_request,
+                "If-Match and If-None-Match are about the versions of a name: an object without a "
+                "name takes neither");
+  }
+  auto life = parse_life(request);
+  if (!life) return fail(std::move(life.error()));
+  wanted.expires_in = *life;
+  auto copies = parse_copies(request);
+  if (!copies) return fail(std::move(copies.error()));
+  if (*copies != 0) wanted.copies = *copies;
+  return wanted;
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,25 @@
+// data/data_times.h: how long an executor may take for what it is asked. Pure functions.
+#pragma once
+#include <chrono>
+#include <cstdint>
+
+#include "foundation/units.h"
+
+namespace orchid::gateway {
+
+/// A room whose writer is slower than this is given up by its executor, should the gateway not have
+/// done so.
+[[nodiscard]] constexpr std::chrono::milliseconds time_to_write(ByteCount bytes) {
+  constexpr std::chrono::minutes least{10};
+  constexpr std::uint64_t slowest = 1 << 20;  // bytes a second
+  return least + std::chrono::seconds(bytes.value / slowest);
+}
+
+/// The kernel looks at each page of it: tens of milliseconds for each GiB, and longer while the
+/// host is busy.
+[[nodiscard]] constexpr std::chrono::milliseconds time_to_seal(ByteCount bytes) {
+  constexpr std::uint64_t slowest = 256 << 20;  // bytes a second
+  return std::chrono::seconds(bytes.value / slowest);
+}
+
+}  // namespace orchid::gateway

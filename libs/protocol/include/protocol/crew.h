@@ -1,0 +1,58 @@
+// protocol/crew.h: what members of a crew, and its client, write into each other's rings
+// (docs/PROTOCOL.md §4, "Crews"): the fields of a CallHeader that mean something else there.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "foundation/units.h"
+#include "protocol/call_header.h"
+
+namespace orchid::crew {
+
+constexpr std::uint32_t least_members = 2;
+/// Numbers are bytes in places, and each pair has memory of its own: 2145 pairs, the client's and
+/// each member's with itself among them.
+constexpr std::uint32_t most_members = 64;
+/// Of the program that holds the crew.
+constexpr std::uint32_t client_member = 0;
+
+/// Input or output of a call, at each step.
+constexpr ByteCount payload_size = 64_KiB;
+/// What a call has logged on all its way; what follows is counted.
+constexpr ByteCount log_size = 8_KiB;
+/// Calls of a crew under way. Each is in one place at a time, so that a ring of 256 entries never
+/// runs full, and nobody ever waits for room.
+constexpr std::uint32_t open_calls = 255;
+/// How often a call may go on, unless its caller says less.
+constexpr std::uint32_t most_hops = 1'000'000;
+
+/// The place of a call in its client's window: the same for as long as it is under way.
+constexpr std::uint32_t window_places = 256;
+[[nodiscard]] constexpr std::uint32_t place_of(std::uint64_t request_id) {
+  return static_cast<std::uint32_t>(request_id % window_places);
+}
+
+/// Modules go by the first 64 bits of their digest, since their slots differ from member to member.
+[[nodiscard]] constexpr std::uint64_t module_key(std::string_view digest) {
+  std::uint64_t key = 0;
+  constexpr std::size_t digits = 16;
+  const std::size_t start = digest.find(':') + 1;
+  for (const char digit : digest.substr(start, digits))
+    key = key << 4 | static_cast<std::uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+  return key;
+}
+constexpr void set_module_key(CallHeader& header, std::uint64_t key) {
+  header.slot = static_cast<std::uint32_t>(key);
+  header.generation = static_cast<std::uint32_t>(key >> 32);
+}
+[[nodiscard]] constexpr std::uint64_t module_key_of(const CallHeader& header) {
+  return std::uint64_t{header.generation} << 32 | header.slot;
+}
+
+/// In `origin`: how often the call may still go on. Its client is who began it.
+constexpr void set_hops(CallHeader& header, std::uint32_t left) { header.origin = left; }
+[[nodiscard]] constexpr std::uint32_t hops_of(const CallHeader& header) {
+  return static_cast<std::uint32_t>(header.origin);
+}
+
+}  // namespace orchid::crew

@@ -1,0 +1,129 @@
+// transport/crew_end.h: one member's end of all its rings in a crew. Messages go one way; nobody
+// answers a message, and nobody waits for room.
+//
+// Owned by one thread, or by whoever holds the lock of its owner. What others wrote is checked
+// before it is used: nonsense is `bad_request`, never a wild access.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "foundation/result.h"
+#include "protocol/call_header.h"
+#include "transport/crew_memory.h"
+#include "transport/local_lane.h"
+
+namespace orchid::transport {
+
+/// What a call has logged so far.
+struct CrewLog {
+  std::string_view text;
+  std::uint64_t dropped = 0;  // bytes that did not fit
+  [[nodiscard]] bool empty() const { return text.empty() && dropped == 0; }
+};
+
+/// A call, or an answer, as it came. Payload and log lie in the crew's memory until `done`.
+struct CrewMessage {
+  std::uint32_t from = 0;
+  CallHeader header;
+  std::span<std::byte> payload;
+  CrewLog log;
+};
+
+class CrewEnd {
+ public:
+  struct Place {
+    std::uint32_t member = 0;
+    std::uint32_t members = 0;
+  };
+  /// Maps what `place.member` has to see of it. Errors: `bad_request` (the file has another size),
+  /// `system`.
+  [[nodiscard]] static Result<CrewEnd> attach(Place place, int memory);
+  CrewEnd(CrewEnd&&) noexcept = default;
+  CrewEnd& operator=(CrewEnd&&) noexcept = default;
+  CrewEnd(const CrewEnd&) = delete;
+  CrewEnd& operator=(const CrewEnd&) = delete;
+  ~CrewEnd() = default;
+
+  [[nodiscard]] const Place& place() const { return place_; }
+  /// The eventfd that wakes that member. Borrowed.
+  void set_wake(std::uint32_t member, int descriptor) { wake_[member] = descriptor; }
+
+  /// Whether `receive` has something. Never again after it has met nonsense, which stays where it
+  /// is: the crew has to be given up then.
+  [[nodiscard]] bool ready() const;
+  /// The next message, one of each peer in turn. Errors: `bad_request`, naming who wrote it.
+  [[nodiscard]] Result<std::optional<CrewMessage>> receive();
+  /// The message that was received last is used up.
+  void done();
+
+  /// Where the payload of a message to `to` may be written in place, for the call with that number:
+  /// `payload_size` bytes, aligned to 4096. `turn`: of a message to oneself, which must not lie
+  /// where the last one does: alternately 0 and 1.
+  [[nodiscard]] std::span<std::byte> room(std::uint32_t to, std::uint64_t request_id,
+                                          std::uint32_t turn);
+  struct Outgoing {
+    std::uint32_t to = 0;
+    std::uint32_t turn = 0;
+    std::span<const std::byte> payload;  // in the room, or anywhere if `fits_inline`
+    CrewLog log;
+  };
+  /// Publishes it. `header` needs no payload fields. Errors: `bad_request`: the reader has not
+  /// taken what an honest one would have.
+  [[nodiscard]] Result<void> send(const CallHeader& header, const Outgoing& message);
+  [[nodiscard]] static bool fits_inline(std::size_t size) { return size <= inline_bytes; }
+
+  /// The client's wish, which each member that gets the call looks at.
+  void cancel(std::uint64_t request_id);
+  [[nodiscard]] bool is_cancelled(std::uint64_t request_id) const;
+
+  /// Announces sleep; true: nothing is there, wait for `wake_descriptor` to become readable.
+  [[nodiscard]] bool prepare_to_sleep();
+  void finish_sleep();
+  [[nodiscard]] int wake_descriptor() const { return wake_[place_.member]; }
+
+ private:
+  class Mapping {
+   public:
+    Mapping() = default;
+    Mapping(std::byte* base, std::size_t size) : base_(base), size_(size) {}
+    Mapping(Mapping&& other) noexcept;
+    Mapping& operator=(Mapping&& other) noexcept;
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    ~Mapping();
+    [[nodiscard]] std::byte* base() const { return base_; }
+
+   private:
+    std::byte* base_ = nullptr;
+    std::size_t size_ = 0;
+  };
+  struct Peer {
+    Mapping memory;
+    std::byte* out = nullptr;  // this member writes
+    std::byte* in = nullptr;   // the peer writes
+    std::uint64_t sent = 0;
+    std::uint64_t taken = 0;
+  };
+  CrewEnd(Place place, Mapping head, std::vector<Peer> peers);
+  [[nodiscard]] static Result<Mapping> map(int memory, std::size_t offset, std::size_t size);
+  [[nodiscard]] static Result<Peer> map_peer(const Place& place, std::uint32_t peer, int memory);
+  [[nodiscard]] CrewHead& head() const { return *reinterpret_cast<CrewHead*>(head_.base()); }
+  [[nodiscard]] bool has(std::uint32_t peer) const { return peers_[peer].in != nullptr; }
+  [[nodiscard]] const char* read(std::uint32_t from, LaneEntry& entry, CrewMessage& message) const;
+
+  Place place_;
+  Mapping head_;
+  std::vector<Peer> peers_;  // by member; the client has none with itself
+  std::array<int, crew::most_members + 1> wake_{};
+  std::uint32_t next_from_ = 0;
+  std::optional<std::uint32_t> last_from_;
+  WakeWatch watch_;
+  bool nonsense_ = false;  // a peer has written some
+};
+
+}  // namespace orchid::transport

@@ -1,0 +1,105 @@
+#include "ucx/guests.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace orchid::transport {
+namespace {
+
+/// Any port of one address of this host, or of all.
+Result<TcpListener> listen_on(const std::string& host) {
+  if (host.empty()) return listen_tcp("0.0.0.0:0");
+  return listen_tcp((host.find(':') == std::string::npos ? host : "[" + host + "]") + ":0");
+}
+
+}  // namespace
+
+Guests::Guests(Options options, TcpListener listener)
+    : options_(std::move(options)),
+      socket_(std::move(listener.socket)),
+      port_(listener.port),
+      address_(options_.address.empty() ? std::to_string(port_) : std::move(listener.address)) {}
+
+Result<Guests> Guests::listen(Options options) {
+  auto listener = listen_on(options.address);
+  if (!listener) return fail(std::move(listener.error()));
+  return Guests(std::move(options), std::move(*listener));
+}
+
+void Guests::admit() {
+  for (;;) {
+    UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    send_at_once(socket.get());
+    if (pending_.size() >= options_.pending_peers) pending_.pop_front();
+    pending_.push_back({.socket = std::move(socket),
+                        .deadline = std::chrono::steady_clock::now() + options_.hello_timeout});
+  }
+}
+
+/// A complete hello: with the right key and version its sender is let in.
+std::optional<UniqueFd> Guests::check(Pending& pending) const {
+  Hello hello;
+  std::memcpy(&hello, pending.bytes.data(), sizeof(hello));
+  if (hello.magic != options_.magic || !same_key(hello.key, options_.key)) return std::nullopt;
+  if (hello.version != lane_version) {
+    const Welcome refusal{.magic = options_.magic, .version = lane_version};
+    [[maybe_unused]] const ssize_t sent =
+        ::send(pending.socket.get(), &refusal, sizeof(refusal), MSG_NOSIGNAL);
+    return std::nullopt;
+  }
+  return std::move(pending.socket);
+}
+
+std::optional<UniqueFd> Guests::read_hellos() {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto it = pending_.begin(); it != pending_.end();) {
+    Pending& pending = *it;
+    const ssize_t n = ::recv(pending.socket.get(), pending.bytes.data() + pending.got,
+                             pending.bytes.size() - pending.got, 0);
+    if (n > 0) pending.got += static_cast<std::size_t>(n);
+    if (pending.got == pending.bytes.size()) {
+      if (auto guest = check(pending)) return guest;
+      it = pending_.erase(it);
+    } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || now > pending.deadline) {
+      it = pending_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<UniqueFd> Guests::wait(LaneDeadline deadline, int stop) {
+  for (;;) {
+    std::vector<pollfd> entries{{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = stop, .events = POLLIN, .revents = 0}};
+    LaneDeadline next = deadline;
+    for (const Pending& pending : pending_) {
+      entries.push_back({.fd = pending.socket.get(), .events = POLLIN, .revents = 0});
+      next = std::min(next, pending.deadline);
+    }
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        next - std::chrono::steady_clock::now());
+    const int timeout = static_cast<int>(std::clamp<long>(left.count() + 1, 0, 60'000));
+    if (::poll(entries.data(), entries.size(), timeout) < 0 && errno != EINTR)
+      return fail_errno("poll");
+    if (entries[1].revents != 0) return fail(ErrorCode::cancelled, "told to stop waiting");
+    if (std::chrono::steady_clock::now() > deadline)
+      return fail(ErrorCode::timed_out, "no client came");
+    if (entries[0].revents != 0) admit();
+    if (auto guest = read_hellos()) {
+      pending_.clear();
+      socket_.reset();
+      return std::move(*guest);
+    }
+  }
+}
+
+}  // namespace orchid::transport

@@ -1,0 +1,35 @@
+// ucx/transfer_turn.h: the time that one end of a transfer takes, and how it waits.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "foundation/result.h"
+#include "transport/ucx_transfer.h"
+#include "ucx/link.h"
+
+namespace orchid::transport {
+
+/// Owned by the thread of its end.
+class TransferTurn {
+ public:
+  TransferTurn(UcxLink& link, const TransferPace& pace, const char* peer);
+  /// Lets UCX work, or sleeps until there is something for it to do. `moved`: a number that changes
+  /// whenever the peer gets on. Errors: `timed_out`, `cancelled`, and why the link is of no use.
+  [[nodiscard]] Result<void> take(std::uint64_t moved);
+
+ private:
+  [[nodiscard]] Result<void> check(std::uint64_t moved);
+  [[nodiscard]] bool told_to_stop() const;
+  void sleep();
+
+  UcxLink& link_;
+  TransferPace pace_;
+  const char* peer_;  // "receiver", for messages
+  LaneDeadline checked_{};
+  LaneDeadline moved_at_;
+  std::optional<LaneDeadline> overdue_since_;  // as far as was seen
+  std::uint64_t moved_ = 0;
+};
+
+}  // namespace orchid::transport

@@ -1,0 +1,51 @@
+// crew/crew_call.h: a call of a crew, and a module that it has loaded.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/unique_fd.h"
+#include "lane_client/policy.h"
+#include "orchid/error.h"
+#include "orchid/invocation.h"
+
+namespace orchid::sdk {
+
+/// Guarded by its crew's mutex, but for what never changes: digest, key and function.
+struct CrewModule {
+  std::string digest;
+  std::uint64_t key = 0;  // protocol/crew.h
+  std::string function;   // that has it, to get its bytes; empty: they are here
+  UniqueFd file;          // the bytes, once they are here
+  bool fetching = false;
+  std::vector<std::string> entries;  // known once a member has loaded it
+  std::set<std::size_t> loaded_at;   // seats
+  std::set<std::size_t> needed_at;   // seats that wait for the bytes
+  std::optional<Error::Details> failure;
+};
+
+/// Guarded by its crew's mutex.
+struct CrewCall {
+  std::shared_ptr<CrewModule> module;
+  std::uint16_t entry = 0;
+  std::uint32_t member = 0;  // where it begins
+  std::vector<std::byte> input;
+  MonotonicTime due;
+  bool at_most_once = false;
+  std::uint32_t hops = 0;
+  std::string function;  // for messages
+  std::stop_token stop;
+  lane_client::CallHistory history;
+  bool cancel_told = false;  // the members know that it is to end
+  bool told = false;         // its caller has its result
+  std::promise<Reply> result;
+};
+
+}  // namespace orchid::sdk

@@ -1,0 +1,153 @@
+// crew/crew_core.h: what is behind a Crew: its members' conversations with the executor, the rings,
+// and the calls under way.
+#pragma once
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "crew/crew_call.h"
+#include "crew/crew_source.h"
+#include "foundation/result.h"
+#include "foundation/sockets.h"
+#include "lane_client/executor_message.h"
+#include "protocol/crew.h"
+#include "transport/crew_end.h"
+
+namespace orchid::sdk {
+
+/// Any thread. One mutex guards all that changes. A thread of its own, the driver, hears the
+/// executor, forms the crew, and takes answers that no caller waits for; only it opens and closes
+/// descriptors. Another one, the keeper, asks the gateway, so that no call ever waits for that.
+class CrewCore {
+ public:
+  /// Takes a lease and waits until the crew stands. Throws `orchid::Error`, and has released the
+  /// lease then.
+  [[nodiscard]] static std::shared_ptr<CrewCore> open(const CrewOptions& options,
+                                                      std::unique_ptr<CrewSource> source);
+  CrewCore(const CrewOptions& options, std::unique_ptr<CrewSource> source, LeaseGrant grant);
+  CrewCore(const CrewCore&) = delete;
+  CrewCore& operator=(const CrewCore&) = delete;
+  ~CrewCore();
+
+  /// Sends the call, or lets it wait until it can be sent.
+  void submit(const std::shared_ptr<CrewCall>& call);
+  /// The driver looks closely from now on, until no call is under way.
+  void look_closely();
+  /// Helps for as long as waiting callers spin; its result may be there then.
+  void drive_for(const std::shared_ptr<CrewCall>& call);
+  void cancel(const std::shared_ptr<CrewCall>& call);
+  /// Returns when all members have loaded the module. Throws when no crew stands for too long.
+  [[nodiscard]] std::shared_ptr<CrewModule> load(std::string digest, std::string function,
+                                                 UniqueFd file);
+  void release();
+
+  [[nodiscard]] std::string id() const;
+  [[nodiscard]] unsigned members() const { return options_.workers; }
+  [[nodiscard]] unsigned formations() const;
+  [[nodiscard]] std::vector<std::int64_t> pids() const;
+  [[nodiscard]] CrewSource& source() const { return *source_; }
+
+  static constexpr std::size_t most_modules = 64;
+
+ private:
+  /// A member as its executor tells of it.
+  struct Seat {
+    UniqueFd socket;
+    std::int64_t pid = 0;
+    bool ended = false;                  // its worker, of the crew that stands or has stood
+    std::optional<LaneClaimed> claimed;  // its next worker
+    std::vector<UniqueFd> descriptors;   // of that
+  };
+  using Lock = std::unique_lock<std::mutex>;
+  [[nodiscard]] static Error::Details no_crew_in_time();
+
+  // The driver: crew_driver.cpp.
+  void drive();
+  void work();
+  [[nodiscard]] bool sleep(Lock& lock);
+  void claim_members(const LeaseGrant& grant);
+  [[nodiscard]] bool hear_seat(std::size_t index);
+  void hear(std::size_t index, Packet& packet);
+  void hear(std::size_t index, const lane_client::ExecutorMessage& message, Packet& packet);
+  void hear_ended(std::size_t index, const LaneEnded& ended);
+  void hear_slot(std::size_t index, const LaneSlot& slot);
+  void hear_rejected(const LaneRejected& rejected);
+  void need_code(std::size_t index, const std::string& digest);
+  void send_code(CrewModule& module);
+  void announce(const CrewModule& module);
+  void advance();
+  void stand(std::uint32_t members);
+  void end_loss();
+  void lose_lease(const std::string& why);
+  void break_up(const std::string& why);
+  void tell_all(const LaneMessage& message);
+
+  // The keeper.
+  void keep();
+  void renew(Lock& lock);
+  void take_lease(Lock& lock);
+  void fetch(Lock& lock, const std::shared_ptr<CrewModule>& module);
+
+  // Calls: crew_core.cpp.
+  void launch();
+  [[nodiscard]] bool send(const std::shared_ptr<CrewCall>& call);
+  void take_answers();
+  void take_answer(const transport::CrewMessage& message);
+  void take_back_all(bool all_began);
+  void judge_lost(const std::shared_ptr<CrewCall>& call, const LaneEnded* named, bool began);
+  void obey_stops();
+  void expire(MonotonicTime now);
+  void order_end(std::uint32_t place);
+  void finish(CrewCall& call, Reply reply);
+  void fail(CrewCall& call, ErrorKind kind, std::string message, std::string log = {});
+  void fail_waiting(const CrewModule& module);
+  [[nodiscard]] bool is_loaded(const CrewModule& module) const {
+    return module.loaded_at.size() == seats_.size() && !seats_.empty();
+  }
+  [[nodiscard]] bool stands() const { return end_.has_value() && !losing_; }
+  void poke() const;
+
+  const CrewOptions options_;
+  const std::unique_ptr<CrewSource> source_;
+
+  mutable std::mutex mutex_;         // of all below
+  std::condition_variable changed_;  // a module is loaded or refused, the crew stands or is over
+  std::condition_variable wanted_;   // the keeper has something to do
+  std::string lease_;
+  std::string node_;
+  std::optional<LeaseGrant> grant_;  // taken, and not claimed yet
+  std::vector<Seat> seats_;
+  std::optional<transport::CrewEnd> end_;
+  std::vector<UniqueFd> wake_;    // what it borrows
+  bool losing_ = false;           // a member has ended, and not all are known to have
+  bool broken_ = false;           // a member has written nonsense
+  std::vector<LaneEnded> named_;  // what executors say of calls that ran
+  bool wants_lease_ = false;
+  bool idle_ = true;  // the driver sleeps until something is told to it
+  bool stopping_ = false;
+  unsigned formations_ = 0;
+  std::optional<Error::Details> why_none_;                      // the last lease, or the next one
+  std::map<std::string, std::shared_ptr<CrewModule>> modules_;  // by digest
+  std::deque<std::shared_ptr<CrewModule>> fetches_;
+  std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun
+  std::array<std::shared_ptr<CrewCall>, crew::window_places> flights_{};  // by place
+  std::array<std::uint64_t, crew::window_places> numbers_{};              // of these
+  bool answered_ = false;        // one of them, since deadlines were looked at
+  MonotonicTime answered_at_{};  // about, the last one
+  std::vector<std::uint32_t> free_places_;
+  std::uint64_t rounds_ = 0;
+  UniqueFd poke_;
+  std::thread driver_;
+  std::thread keeper_;
+};
+
+}  // namespace orchid::sdk

@@ -1,0 +1,325 @@
+// How a crew stands, is lost, and stands again: its driver, which hears the executor.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "crew/crew_core.h"
+#include "foundation/files.h"
+#include "http/problem.h"
+#include "lane_client/open_lane.h"
+#include "protocol/lane_protocol.h"
+
+namespace orchid::sdk {
+namespace {
+
+/// How often deadlines are looked at while calls are under way, and while none is.
+constexpr int busy_look_ms = 10;
+constexpr int idle_look_ms = 1000;
+constexpr std::size_t crew_descriptor_count = 6;
+/// Beyond the time in which a lost crew has to stand again.
+constexpr std::chrono::seconds load_grace{5};
+
+}  // namespace
+
+void CrewCore::drive() {
+  Lock lock(mutex_);
+  while (!stopping_) {
+    work();
+    if (!stopping_ && !sleep(lock)) take_answers();
+  }
+  end_.reset();
+  seats_.clear();
+  wake_.clear();
+}
+
+void CrewCore::work() {
+  if (grant_) claim_members(*std::exchange(grant_, std::nullopt));
+  // Until nothing is left: who has heard of one member's next worker has then heard that the
+  // others' last ones have ended.
+  for (bool heard = true; heard;) {
+    heard = false;
+    for (std::size_t index = 0; index < seats_.size(); ++index) heard = hear_seat(index) || heard;
+  }
+  take_answers();
+  advance();
+  obey_stops();
+  expire(std::chrono::steady_clock::now());
+  launch();
+}
+
+/// False: an answer came before it fell asleep.
+bool CrewCore::sleep(Lock& lock) {
+  if (end_ && !end_->prepare_to_sleep()) return false;
+  std::vector<pollfd> waits{{poke_.get(), POLLIN, 0}};
+  if (end_) waits.push_back({end_->wake_descriptor(), POLLIN, 0});
+  for (const Seat& seat : seats_)
+    if (seat.socket) waits.push_back({seat.socket.get(), POLLIN, 0});
+  idle_ = waiting_.empty() && free_places_.size() == crew::open_calls;
+  const int look_ms = idle_ ? idle_look_ms : busy_look_ms;
+  lock.unlock();
+  ::poll(waits.data(), waits.size(), look_ms);
+  lock.lock();
+  idle_ = false;
+  std::uint64_t pokes = 0;
+  [[maybe_unused]] const ssize_t read = ::read(poke_.get(), &pokes, sizeof(pokes));
+  if (end_) end_->finish_sleep();
+  return true;
+}
+
+void CrewCore::claim_members(const LeaseGrant& grant) {
+  lease_ = grant.id;
+  node_ = grant.workers.empty() ? "" : grant.workers.front().node;
+  seats_.clear();
+  for (const GrantedWorker& worker : grant.workers) {
+    LaneClaim claim;
+    claim.lease = worker.lease;
+    claim.secret = worker.secret;
+    claim.protocol = crew_lane_protocol;
+    auto socket = lane_client::claim_here(worker.lane_socket, claim);
+    if (!socket) return lose_lease(socket.error().message);
+    seats_.emplace_back().socket = std::move(*socket);
+  }
+  if (seats_.size() != options_.workers) lose_lease("the gateway has granted fewer members");
+}
+
+/// Whether it has said something.
+bool CrewCore::hear_seat(std::size_t index) {
+  bool heard = false;
+  while (index < seats_.size() && seats_[index].socket) {
+    auto packet = receive_packet(seats_[index].socket.get(), /*wait=*/false);
+    if (!packet) {
+      lose_lease("its executor has ended the crew");
+      return heard;
+    }
+    if (!*packet) return heard;
+    heard = true;
+    hear(index, **packet);
+  }
+  return heard;
+}
+
+void CrewCore::hear(std::size_t index, Packet& packet) {
+  const auto message = lane_client::parse_executor_message(packet.text);
+  if (!message) return lose_lease("the executor talks nonsense: " + message.error().message);
+  hear(index, *message, packet);
+}
+
+void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& message,
+                    Packet& packet) {
+  if (const auto* claimed = std::get_if<LaneClaimed>(&message)) {
+    Seat& seat = seats_[index];
+    if (claimed->members != options_.workers || packet.descriptors.size() != crew_descriptor_count)
+      return lose_lease("the executor sent a member without its rings");
+    seat.claimed = *claimed;
+    seat.descriptors = std::move(packet.descriptors);
+  } else if (const auto* refused = std::get_if<LaneRefused>(&message)) {
+    lose_lease(refused->message);
+  } else if (const auto* needed = std::get_if<LaneNeedCode>(&message)) {
+    need_code(index, needed->digest);
+  } else if (const auto* slot = std::get_if<LaneSlot>(&message)) {
+    hear_slot(index, *slot);
+  } else if (const auto* rejected = std::get_if<LaneRejected>(&message)) {
+    hear_rejected(*rejected);
+  } else if (const auto* ended = std::get_if<LaneEnded>(&message)) {
+    hear_ended(index, *ended);
+  }
+}
+
+void CrewCore::hear_ended(std::size_t index, const LaneEnded& ended) {
+  Seat& seat = seats_[index];
+  if (seat.claimed) {  // of a crew that has not stood here
+    seat.claimed.reset();
+    seat.descriptors.clear();
+  } else if (end_) {
+    seat.ended = true;
+    if (ended.started) named_.push_back(ended);
+    losing_ = true;
+  }
+}
+
+void CrewCore::hear_slot(std::size_t index, const LaneSlot& slot) {
+  const auto found = modules_.find(slot.digest);
+  if (found == modules_.end() || !stands()) return;
+  CrewModule& module = *found->second;
+  module.entries = slot.entries;
+  module.loaded_at.insert(index);
+  module.needed_at.erase(index);
+  if (!is_loaded(module)) return;
+  changed_.notify_all();
+  launch();
+}
+
+/// A worker that is being replaced is told again when its next one is there.
+void CrewCore::hear_rejected(const LaneRejected& rejected) {
+  const auto found = modules_.find(rejected.digest);
+  if (found == modules_.end() || rejected.code == ErrorCode::no_capacity) return;
+  if (lane_client::is_transient(rejected.code) && losing_) return;
+  const std::shared_ptr<CrewModule> module = found->second;
+  module->failure = Error::Details{.kind = kind_of(rejected.code),
+                                   .message = rejected.message,
+                                   .hint = hint_for(kind_of(rejected.code)),
+                                   .function = module->function,
+                                   .node = node_};
+  modules_.erase(found);
+  fail_waiting(*module);
+  changed_.notify_all();
+}
+
+void CrewCore::need_code(std::size_t index, const std::string& digest) {
+  const auto found = modules_.find(digest);
+  if (found == modules_.end()) return;
+  found->second->needed_at.insert(index);
+  if (found->second->file) return send_code(*found->second);
+  if (std::exchange(found->second->fetching, true)) return;
+  fetches_.push_back(found->second);
+  wanted_.notify_all();
+}
+
+void CrewCore::send_code(CrewModule& module) {
+  for (const std::size_t index : std::exchange(module.needed_at, {}))
+    if (index < seats_.size() && seats_[index].socket)
+      (void)send_packet(seats_[index].socket.get(), encode(LaneCode{module.digest}),
+                        {module.file.get()});
+}
+
+void CrewCore::announce(const CrewModule& module) { tell_all(LaneAnnounce{module.digest, {}}); }
+
+/// One that does not listen is gone, which is heard of.
+void CrewCore::tell_all(const LaneMessage& message) {
+  const std::string text = encode(message);
+  for (const Seat& seat : seats_)
+    if (seat.socket) (void)send_packet(seat.socket.get(), text);
+}
+
+/// A crew is lost when all its members have ended: until then one of them may answer, and a call
+/// that was begun again would be in two places.
+void CrewCore::advance() {
+  if (losing_ && std::ranges::all_of(seats_, [&](const Seat& seat) { return seat.ended || !end_; }))
+    end_loss();
+  if (!end_ && !losing_ && !seats_.empty() &&
+      std::ranges::all_of(seats_, [](const Seat& seat) { return seat.claimed.has_value(); }))
+    stand(static_cast<std::uint32_t>(seats_.size()));
+}
+
+void CrewCore::end_loss() {
+  // Members may have answered before they ended, and those answers count.
+  if (end_) take_answers();
+  losing_ = false;
+  end_.reset();
+  wake_.clear();
+  for (Seat& seat : seats_) {
+    seat.ended = false;
+    seat.pid = 0;
+  }
+  for (const auto& [digest, module] : modules_) {
+    module->loaded_at.clear();
+    module->needed_at.clear();
+  }
+  take_back_all(std::exchange(broken_, false));
+}
+
+void CrewCore::stand(std::uint32_t members) {
+  std::vector<UniqueFd> wake(members + 1);
+  std::optional<transport::CrewEnd> end;
+  // Members are numbered by the executor.
+  std::ranges::sort(seats_, {}, [](const Seat& seat) { return seat.claimed->member; });
+  for (Seat& seat : seats_) {
+    const std::uint32_t member = seat.claimed->member;
+    if (!end) {
+      auto attached = transport::CrewEnd::attach(
+          {.member = crew::client_member, .members = members}, seat.descriptors[3].get());
+      if (!attached) return lose_lease(attached.error().message);
+      end.emplace(std::move(*attached));
+      wake[crew::client_member] = std::move(seat.descriptors[5]);
+      end->set_wake(crew::client_member, wake[crew::client_member].get());
+    }
+    if (wake[member]) return lose_lease("the executor gave one number to two members");
+    wake[member] = std::move(seat.descriptors[4]);
+    end->set_wake(member, wake[member].get());
+    seat.pid = seat.claimed->pid;
+    seat.claimed.reset();
+    seat.descriptors.clear();
+    seat.ended = false;
+  }
+  end_ = std::move(end);
+  wake_ = std::move(wake);
+  why_none_.reset();
+  ++formations_;
+  for (const auto& [digest, module] : modules_) announce(*module);
+  changed_.notify_all();
+}
+
+/// A member writes nonsense, or hangs: the executor ends them all, and says so.
+void CrewCore::break_up(const std::string& why) {
+  if (std::exchange(losing_, true)) return;
+  broken_ = true;
+  tell_all(LaneReplace{.reason = why});
+}
+
+/// Its workers are taken back, or its executor is gone: another crew is needed.
+void CrewCore::lose_lease(const std::string& why) {
+  losing_ = true;
+  for (Seat& seat : seats_) seat.ended = true;
+  end_loss();
+  seats_.clear();
+  why_none_ = Error::Details{.kind = ErrorKind::lease_ended,
+                             .message = why,
+                             .hint = hint_for(ErrorKind::lease_ended),
+                             .node = node_};
+  wants_lease_ = true;
+  changed_.notify_all();
+  wanted_.notify_all();
+}
+
+std::shared_ptr<CrewModule> CrewCore::load(std::string digest, std::string function,
+                                           UniqueFd file) {
+  Lock lock(mutex_);
+  if (stopping_) throw Error({.kind = ErrorKind::lease_ended, .message = "the crew was released"});
+  auto& known = modules_[digest];
+  if (known == nullptr && modules_.size() > most_modules) {
+    modules_.erase(digest);
+    throw Error({.kind = ErrorKind::limit_exceeded,
+                 .message = "a crew has at most 64 modules",
+                 .hint = "take another crew, or put entries into one module"});
+  }
+  if (known == nullptr) {
+    known = std::make_shared<CrewModule>();
+    known->key = crew::module_key(digest);
+    known->digest = std::move(digest);
+    known->function = std::move(function);
+    known->file = std::move(file);
+    if (stands()) announce(*known);
+  }
+  const std::shared_ptr<CrewModule> module = known;
+  const auto is_told = [&] { return stopping_ || is_loaded(*module) || module->failure; };
+  while (!changed_.wait_for(lock, options_.within + load_grace, is_told))
+    if (!stands()) throw Error(why_none_.value_or(no_crew_in_time()));
+  if (module->failure) throw Error(*module->failure);
+  if (stopping_) throw Error({.kind = ErrorKind::lease_ended, .message = "the crew was released"});
+  return module;
+}
+
+void CrewCore::release() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(stopping_, true)) return;
+    for (const auto& call : std::exchange(waiting_, {}))
+      fail(*call, ErrorKind::lease_ended, "the crew was released");
+    for (auto& call : flights_)
+      if (call != nullptr)
+        fail(*std::exchange(call, nullptr), ErrorKind::lease_ended, "the crew was released");
+    changed_.notify_all();
+    wanted_.notify_all();
+    poke();
+  }
+  driver_.join();
+  keeper_.join();
+  try {
+    source_->release(lease_);
+  } catch (const Error&) {  // it ends by itself when nobody renews it
+  }
+}
+
+}  // namespace orchid::sdk

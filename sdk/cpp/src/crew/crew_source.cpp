@@ -1,0 +1,31 @@
+#include "crew/crew_source.h"
+
+#include "lease/gateway_lease.h"
+
+namespace orchid::sdk {
+
+LeaseGrant GatewayCrews::take(const CrewOptions& options) {
+  return request_lease(*session_,
+                       {.workers = options.workers,
+                        .cores_per_worker = options.cores_per_worker,
+                        .memory = options.memory,
+                        .wait = options.wait,
+                        .duration = options.duration,
+                        .within = options.within,
+                        .lane = "local"},
+                       WorkersAre::crew);
+}
+
+void GatewayCrews::renew(const std::string& lease, std::chrono::milliseconds duration) {
+  (void)GatewayLease(session_, lease).renew(duration, {});
+}
+void GatewayCrews::release(const std::string& lease) { GatewayLease(session_, lease).release(); }
+FunctionInfo GatewayCrews::describe(const std::string& function) {
+  return GatewayLease(session_, {}).describe(function);
+}
+std::vector<std::byte> GatewayCrews::module(const std::string& function,
+                                            const std::string& digest) {
+  return GatewayLease(session_, {}).module(function, digest);
+}
+
+}  // namespace orchid::sdk

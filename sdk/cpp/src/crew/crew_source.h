@@ -1,0 +1,46 @@
+// crew/crew_source.h: whoever grants crews, as a crew sees it.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/session.h"
+#include "lease/lease_grant.h"
+#include "orchid/client.h"
+#include "orchid/crew.h"
+
+namespace orchid::sdk {
+
+/// Any thread. All functions throw `orchid::Error`.
+class CrewSource {
+ public:
+  virtual ~CrewSource() = default;
+  /// A lease of all its members.
+  [[nodiscard]] virtual LeaseGrant take(const CrewOptions& options) = 0;
+  virtual void renew(const std::string& lease, std::chrono::milliseconds duration) = 0;
+  virtual void release(const std::string& lease) = 0;
+  /// "N" or "N@<version>".
+  [[nodiscard]] virtual FunctionInfo describe(const std::string& function) = 0;
+  /// A deployed module's bytes.
+  [[nodiscard]] virtual std::vector<std::byte> module(const std::string& function,
+                                                      const std::string& digest) = 0;
+};
+
+/// A gateway.
+class GatewayCrews final : public CrewSource {
+ public:
+  explicit GatewayCrews(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  [[nodiscard]] LeaseGrant take(const CrewOptions& options) override;
+  void renew(const std::string& lease, std::chrono::milliseconds duration) override;
+  void release(const std::string& lease) override;
+  [[nodiscard]] FunctionInfo describe(const std::string& function) override;
+  [[nodiscard]] std::vector<std::byte> module(const std::string& function,
+                                              const std::string& digest) override;
+
+ private:
+  std::shared_ptr<Session> session_;  // shared with the Client
+};
+
+}  // namespace orchid::sdk

@@ -1,0 +1,39 @@
+// flow_run/flow_driver.h: runs a flow in this process: the engine decides, calls are made, and what
+// comes of them goes back to the engine.
+#pragma once
+#include "flow/engine.h"
+#include "flow_run/flow_calls.h"
+#include "flow_run/flow_inbox.h"
+
+namespace orchid::flow {
+
+/// Looks on; all of it on the driver's thread.
+class FlowWatch {
+ public:
+  FlowWatch() = default;
+  virtual ~FlowWatch() = default;
+  FlowWatch(const FlowWatch&) = delete;
+  FlowWatch& operator=(const FlowWatch&) = delete;
+  virtual void changed(const NodeChanged& change) = 0;
+  virtual void failed(const AttemptFailed& attempt) = 0;
+  /// Now and then; several times a second. The engine is between two events.
+  virtual void look() = 0;
+  /// Somebody wants the flow to end (Ctrl-C). Whether it does.
+  [[nodiscard]] virtual bool interrupted() = 0;
+  /// The engine is given the event next: for those who keep a journal.
+  virtual void arrives(const Event& /*event*/) {}
+};
+
+struct FlowDrive {
+  const Plan& plan;
+  Engine& engine;
+  FlowCalls& calls;
+  FlowInbox& inbox;
+  FlowWatch& watch;
+  bool follows_window = false;  // the engine's window is that of the calls, as workers come and go
+};
+/// Returns when the flow has ended; the engine says how. One that had failed or was cancelled goes
+/// on.
+void drive(const FlowDrive& flow);
+
+}  // namespace orchid::flow

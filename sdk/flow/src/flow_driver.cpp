@@ -1,0 +1,94 @@
+#include "flow_run/flow_driver.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace orchid::flow {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds look_every{200};
+
+class Driver {
+ public:
+  explicit Driver(const FlowDrive& flow) : flow_(flow) {}
+
+  void run() {
+    // A flow that had stopped when its state was kept goes on.
+    const bool had_stopped = flow_.engine.outcome() != FlowOutcome::running;
+    apply(had_stopped ? Event(GoOn{}) : Event(Tick{}));
+    while (flow_.engine.outcome() == FlowOutcome::running) {
+      FlowInbox::Taken taken = flow_.calls.take(flow_.inbox, patience());
+      // What has arrived counts, whoever wants the flow to end.
+      for (Event& event : taken.events) apply_end(std::move(event));
+      bool cancel = taken.must_end;
+      for (unsigned i = 0; i < taken.interrupts && !cancel; ++i) cancel = flow_.watch.interrupted();
+      if (cancel) apply(Cancel{});
+      follow_window();
+      const Clock::time_point now = Clock::now();
+      if (wake_ && now - start_ >= *wake_) {
+        wake_.reset();
+        apply(Tick{});
+      }
+      if (now >= next_look_) {
+        next_look_ = now + look_every;
+        flow_.calls.rest();
+        flow_.watch.look();
+      }
+    }
+    // Behind the end, too: what has been computed is not computed again when the flow goes on.
+    for (Event& event : flow_.calls.take(flow_.inbox, {}).events) apply_end(std::move(event));
+  }
+
+ private:
+  /// A worker that comes has calls at once, and not only after the next answer.
+  void follow_window() {
+    if (!flow_.follows_window) return;
+    const std::uint32_t window = flow_.calls.window();
+    flow_.engine.set_window(window);
+    const bool has_grown = window > std::exchange(window_, window);
+    if (has_grown && flow_.engine.outcome() == FlowOutcome::running) apply(Tick{});
+  }
+
+  [[nodiscard]] std::chrono::nanoseconds patience() const {
+    const Clock::time_point now = Clock::now();
+    std::chrono::nanoseconds patience = std::max<Clock::duration>(next_look_ - now, {});
+    if (wake_) patience = std::min(patience, std::max(*wake_ - (now - start_), Time{}));
+    return patience;
+  }
+
+  void apply_end(Event event) {
+    if (const auto* answered = std::get_if<Answered>(&event)) flow_.calls.ended(answered->call);
+    if (const auto* failed = std::get_if<CallFailed>(&event)) flow_.calls.ended(failed->call);
+    flow_.watch.arrives(event);
+    apply(std::move(event));
+  }
+
+  void apply(Event event) {
+    for (const Action& action : flow_.engine.apply(std::move(event), Clock::now() - start_))
+      std::visit([this](const auto& one) { act(one); }, action);
+  }
+
+  void act(const StartCall& call) { flow_.calls.start(call, flow_.plan.nodes[call.node]); }
+  void act(const StopCall& stop) { flow_.calls.stop(stop.call); }
+  void act(const NodeChanged& change) { flow_.watch.changed(change); }
+  void act(const AttemptFailed& attempt) { flow_.watch.failed(attempt); }
+  void act(const WakeAt& wake) { wake_ = wake.at; }
+  void act(const Ended& /*ended*/) { wake_.reset(); }
+
+  const FlowDrive& flow_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point next_look_ = start_ + look_every;
+  std::optional<Time> wake_;
+  std::uint32_t window_ = 0;  // as it was seen last
+};
+
+}  // namespace
+
+void drive(const FlowDrive& flow) { Driver(flow).run(); }
+
+}  // namespace orchid::flow

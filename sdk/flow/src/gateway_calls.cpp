@@ -1,0 +1,228 @@
+// A flow's calls through the gateway, each by a thread that waits for it.
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "call_failure.h"
+#include "flow_run/flow_calls.h"
+#include "free_cores.h"
+
+namespace orchid::flow {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// So often it is asked how many workers could be had.
+constexpr std::chrono::seconds look_again{5};
+/// So long a gateway may be away, and so often it is looked for.
+constexpr std::chrono::seconds restart_patience{60};
+constexpr std::chrono::milliseconds restart_pause{500};
+
+/// Calls that were lost from sight, and may still run.
+bool is_lost(const Error& error) {
+  return error.kind() == ErrorKind::unreachable || error.kind() == ErrorKind::timed_out;
+}
+
+class GatewayCalls final : public FlowCalls {
+ public:
+  GatewayCalls(Client& client, const Plan& plan, const CallsOptions& options,
+               std::shared_ptr<FlowInbox> inbox)
+      : client_(client),
+        plan_(plan),
+        inbox_(std::move(inbox)),
+        window_(std::clamp(options.threads, 1U, most_threads)),
+        key_(options.key.empty() ? new_flow_key() : options.key) {
+    for (unsigned i = 0; i < window_; ++i)
+      threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  }
+
+  ~GatewayCalls() override {
+    ends_ = true;
+    for (std::jthread& thread : threads_) thread.request_stop();
+    threads_.clear();  // waits for the calls that run; those that last are cancelled
+  }
+
+  void start(const StartCall& call, const PlannedNode& node) override {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back({.call = call,
+                          .deadline = node.deadline,
+                          .at_most_once = is_at_most_once(node.retry),
+                          .key = {}});
+    }
+    filled_.notify_one();
+  }
+
+  void stop(CallId call) override {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(waiting_, [&](const Waiting& one) { return one.call.call == call; });
+    if (running_.contains(call.number)) stopped_.insert(call.number);
+  }
+
+  void ended(CallId /*call*/) override {}
+
+  [[nodiscard]] std::uint32_t window() const override { return window_; }
+
+ private:
+  struct Waiting {
+    StartCall call;
+    std::chrono::nanoseconds deadline;  // 0: none of its own
+    bool at_most_once;
+    std::string key;  // empty: that of its work
+    [[nodiscard]] bool is_timed() const { return deadline.count() != 0; }
+  };
+
+  /// A deadline counts from the hand-over, and where workers are few a call waits behind others
+  /// then. So no more of those that have one are handed over than there are cores for.
+  [[nodiscard]] auto first_that_may_start() {
+    const bool has_room = timed_ < std::max(slots_, 1U);
+    return std::ranges::find_if(
+        waiting_, [has_room](const Waiting& one) { return has_room || !one.is_timed(); });
+  }
+
+  void work(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (filled_.wait(lock, stop, [this] { return !waiting_.empty(); }) &&
+           !stop.stop_requested()) {
+      const bool is_timed = std::ranges::any_of(waiting_, &Waiting::is_timed);
+      const auto has_first = [this] { return first_that_may_start() != waiting_.end(); };
+      if (is_timed && Clock::now() - looked_ >= look_again)
+        look_for_cores(lock);
+      else if (has_first())
+        make_first(lock);
+      else  // all that wait have a deadline, and for none is a core known
+        filled_.wait_until(lock, stop, looked_ + look_again, has_first);
+    }
+  }
+
+  void make_first(std::unique_lock<std::mutex>& lock) {
+    const auto first = first_that_may_start();
+    Waiting next = std::move(*first);
+    waiting_.erase(first);
+    const std::uint64_t number = next.call.call.number;
+    running_.insert(number);
+    timed_ += next.is_timed() ? 1 : 0;
+    // That of the attempt before, if that was lost from sight: what it has started is found.
+    if (auto lost = lost_.extract(next.call.work); !lost.empty())
+      next.key = std::move(lost.mapped());
+    if (!waiting_.empty()) filled_.notify_one();  // another thread looks after those
+    lock.unlock();
+    call(next);
+    lock.lock();
+    running_.erase(number);
+    stopped_.erase(number);
+    timed_ -= next.is_timed() ? 1 : 0;
+    if (next.is_timed()) filled_.notify_all();
+  }
+
+  /// Leaves the lock meanwhile.
+  void look_for_cores(std::unique_lock<std::mutex>& lock) {
+    looked_ = Clock::now();
+    const unsigned before = timed_;
+    lock.unlock();
+    unsigned free = 0;
+    try {
+      free = free_cores(client_.get("/v1/hosts"));
+    } catch (const Error&) {  // the calls tell what is wrong
+    }
+    lock.lock();
+    slots_ = free + std::min(before, timed_);  // those that began meanwhile may have no core yet
+    filled_.notify_all();
+  }
+
+  void call(Waiting& next) {
+    const CallId id = next.call.call;
+    if (next.key.empty())
+      next.key = idempotency_key(key_, next.call, exact_name(plan_, next.call.function->function));
+    InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
+                          .idempotency_key = next.key,
+                          .signature = next.call.function->signature,
+                          .at_most_once = next.at_most_once};
+    options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
+    try {
+      call_or_call_anew(next, options);
+    } catch (const Error& error) {
+      if (is_lost(error)) keep_key(next);
+      inbox_->put(failure_of(id, error));
+    } catch (const std::exception& error) {  // no memory for a large answer
+      inbox_->put(CallFailed{.call = id, .outcome = "system", .message = error.what()});
+    }
+  }
+
+  /// What an earlier run has left cancelled is found under its key, and is made once more.
+  void call_or_call_anew(Waiting& next, InvokeOptions& options) {
+    try {
+      call_until_heard(next, options);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::cancelled || is_stopped(next.call.call)) throw;
+      next.key += "-" + anew_;
+      options.idempotency_key = next.key;
+      call_until_heard(next, options);
+    }
+  }
+
+  void call_until_heard(const Waiting& next, const InvokeOptions& options) {
+    const auto give_up = Clock::now() + restart_patience;
+    while (!try_call(next, options, give_up)) std::this_thread::sleep_for(restart_pause);
+  }
+
+  /// False: the gateway is away, and may come back. Because of the key that is no second call.
+  bool try_call(const Waiting& next, const InvokeOptions& options, Clock::time_point give_up) {
+    try {
+      Reply reply =
+          client_.invoke(exact_name(plan_, next.call.function->function), next.call.input, options);
+      inbox_->put(Answered{.call = next.call.call, .output = std::move(reply.output)});
+      return true;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unreachable || Clock::now() >= give_up ||
+          is_stopped(next.call.call))
+        throw;
+      return false;
+    }
+  }
+
+  void keep_key(const Waiting& lost) {
+    const std::lock_guard lock(mutex_);
+    lost_.insert_or_assign(lost.call.work, lost.key);
+  }
+
+  bool is_stopped(CallId call) {
+    const std::lock_guard lock(mutex_);
+    return ends_ || stopped_.contains(call.number);
+  }
+
+  Client& client_;
+  const Plan& plan_;
+  std::shared_ptr<FlowInbox> inbox_;
+  std::uint32_t window_;
+  std::string key_;
+  const std::string anew_ = new_flow_key();  // calls of no other run have it in their keys
+  std::atomic<bool> ends_{false};
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable_any filled_;
+  std::deque<Waiting> waiting_;         // as many as the window
+  std::set<std::uint64_t> running_;     // numbers of calls
+  std::set<std::uint64_t> stopped_;     // of those that run
+  std::map<WorkId, std::string> lost_;  // keys of attempts that were lost from sight
+  unsigned timed_ = 0;                  // calls with a deadline that run
+  unsigned slots_ = 1;                  // so many of them may
+  Clock::time_point looked_ = Clock::now() - look_again;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<FlowCalls> calls_by_gateway(Client& client, const Plan& plan,
+                                            const CallsOptions& options,
+                                            std::shared_ptr<FlowInbox> inbox) {
+  return std::make_unique<GatewayCalls>(client, plan, options, std::move(inbox));
+}
+
+}  // namespace orchid::flow

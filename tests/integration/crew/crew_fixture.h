@@ -1,0 +1,130 @@
+// crew/crew_fixture.h: an executor and a crew of some of its workers for each test case.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "clear_error.h"
+#include "crew/crew_access.h"
+#include "foundation/files.h"
+#include "local_executor.h"
+#include "orchid/crew.h"
+#include "protocol/limits.h"
+
+namespace orchid::tests {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Grants crews of one executor, as a gateway does.
+class ExecutorCrews final : public sdk::CrewSource {
+ public:
+  explicit ExecutorCrews(LocalExecutor& executor) : executor_(executor) {}
+
+  [[nodiscard]] sdk::LeaseGrant take(const CrewOptions& options) override {
+    if (refuses) throw Error({.kind = ErrorKind::no_capacity, .message = "no room for a crew"});
+    const LeaseId crew{1, next_crew_++};
+    sdk::LeaseGrant grant{.id = to_string(crew)};
+    const std::lock_guard lock(mutex_);
+    members_.clear();
+    for (unsigned i = 0; i < options.workers; ++i) {
+      const auto lease = executor_.open_lease(ClientTerms{
+          .client_lease = crew, .expires_in = std::chrono::hours(1), .crew = options.workers});
+      members_.push_back(lease.id);
+      grant.workers.push_back({.lease = lease.id,
+                               .secret = lease.secret,
+                               .node = "here",
+                               .lane_socket = executor_.lane_socket()});
+    }
+    return grant;
+  }
+  void renew(const std::string& /*lease*/, milliseconds /*duration*/) override {}
+  void release(const std::string& /*lease*/) override {}
+  [[nodiscard]] FunctionInfo describe(const std::string& /*function*/) override { return {}; }
+  [[nodiscard]] std::vector<std::byte> module(const std::string& /*function*/,
+                                              const std::string& /*digest*/) override {
+    return {};
+  }
+  std::atomic<bool> refuses = false;  // all that is asked for
+  /// Of the crew that was granted last, by member.
+  [[nodiscard]] std::vector<LeaseId> members() {
+    const std::lock_guard lock(mutex_);
+    return members_;
+  }
+
+ private:
+  LocalExecutor& executor_;
+  inline static std::atomic<std::uint64_t> next_crew_{1000};  // of all sources
+  std::mutex mutex_;
+  std::vector<LeaseId> members_;  // guarded by mutex_
+};
+
+/// As tests/data/functions/walks_crew.c has it.
+struct Walk {
+  std::uint32_t left = 0;
+  std::uint32_t stride = 1;
+  std::uint64_t sum = 0;
+};
+[[nodiscard]] inline std::vector<std::byte> bytes_of(const Walk& walk, std::size_t more = 0) {
+  std::vector<std::byte> bytes(sizeof(Walk) + more, std::byte{7});
+  std::memcpy(bytes.data(), &walk, sizeof(walk));
+  return bytes;
+}
+[[nodiscard]] inline Walk walk_of(const Reply& reply) {
+  Walk walk;
+  REQUIRE(reply.output.size() >= sizeof(walk));
+  std::memcpy(&walk, reply.output.data(), sizeof(walk));
+  return walk;
+}
+/// Of a walk's members from `first` on.
+[[nodiscard]] inline std::uint64_t sum_of(const Walk& walk, std::uint64_t first,
+                                          std::uint64_t members) {
+  std::uint64_t sum = 0;
+  std::uint64_t member = first;
+  for (std::uint32_t step = 0; step <= walk.left; ++step) {
+    sum += member;
+    member = (member - 1 + walk.stride) % members + 1;
+  }
+  return sum;
+}
+
+struct CrewFixture {
+  LocalExecutor executor{{.programs = PROGRAMS, .spare = 1}};
+  ExecutorCrews* source = nullptr;  // of the crew that was taken last, which owns it
+
+  [[nodiscard]] Crew take(const CrewOptions& options) {
+    auto owned = std::make_unique<ExecutorCrews>(executor);
+    source = owned.get();
+    return sdk::CrewAccess::crew(sdk::CrewCore::open(options, std::move(owned)));
+  }
+  [[nodiscard]] static CrewFunction entry_of(Crew& crew, const std::filesystem::path& path,
+                                             std::string_view name) {
+    const auto module = read_file(path, limits::module_size);
+    REQUIRE(module.has_value());
+    return crew.function(*module, name);
+  }
+  [[nodiscard]] static CrewFunction entry(Crew& crew, std::string_view name) {
+    return entry_of(crew, std::filesystem::path(FUNCTIONS) / "walks_crew.bc", name);
+  }
+};
+
+/// Waits for `condition`, but for no longer than `patience`.
+template <typename Condition>
+bool eventually(Condition condition, seconds patience = seconds(20)) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace orchid::tests

@@ -1,0 +1,317 @@
+#!/usr/bin/python3
+"""run.py PROGRAMS SOURCES [CASE...]: flows that were handed over: what their owner sees of them, and that each comes to one end, with no call made
+twice, whatever is killed meanwhile."""
+import collections
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+from processes import alive, expect, family, words_of  # noqa: E402
+
+PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+HERE = pathlib.Path(__file__).resolve().parent
+STRANGER = "nobody"
+FLOW_DEADLINE_S = 90
+PIECES = 24
+SUM = PIECES * (PIECES + 1)
+
+
+def same(what, found, wanted):
+    if found != wanted:
+        sys.exit(f"{what}: {found!r} and not {wanted!r}")
+
+
+def expect_in(what, part, text):
+    if part not in text:
+        sys.exit(f"{what}: '{part}' is not in {text!r}")
+
+
+class Connection(http.client.HTTPConnection):
+    """To the gateway's socket, or over TCP where a token says who asks."""
+
+    def __init__(self, site, token=None):
+        super().__init__("orchid", timeout=COMMAND_TIMEOUT_S)
+        self.site, self.token = site, token
+
+    def connect(self):
+        if self.token is None:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(COMMAND_TIMEOUT_S)
+            self.sock.connect(str(self.site.folder / "gateway.sock"))
+        else:
+            port = int(self.site.ready["urls"][0].rpartition(":")[2])
+            self.sock = socket.create_connection(("127.0.0.1", port), COMMAND_TIMEOUT_S)
+
+
+def ask(site, method, path, body=None, token=None, headers=None):
+    connection = Connection(site, token)
+    try:
+        more = {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request(method, path, json.dumps(body) if body is not None else None, {**more, **(headers or {})})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        return answer.status, (json.loads(text) if text.startswith(("{", "[")) else text)
+    finally:
+        connection.close()
+
+
+def of_map(each, more=""):
+    return (f"flow: m\ninputs: {{n: u64}}\nnodes:\n  work: {{kind: map, takes: [n], partition: {{function: steps.up_to, takes: [n]}}, "
+            f"each: steps.{each}{more}}}\n  total: {{kind: reduce, function: steps.sum, fan: 8}}\n"
+            f"edges: [{{from: n, to: work.n}}, {{from: work, to: total}}]\noutputs: {{r: total}}\n")
+
+
+def flow(site, name, text):
+    path = site.folder / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
+def submit(site, path, *words, n=PIECES):
+    return site.orchid("flow", "submit", path, "--input", f"n={n}", *words).stdout.strip()
+
+
+def state(site, flow_id):
+    return site.document("flow", "show", flow_id)
+
+
+def await_end(site, flow_id, wanted="done"):
+    ended = wait_for(lambda: state(site, flow_id), lambda one: one["state"] in ("done", "failed", "cancelled"), f"flow {flow_id} has ended",
+                     site.said, FLOW_DEADLINE_S)
+    same(f"state of {flow_id} ({ended.get('message')})", ended["state"], wanted)
+    return ended
+
+
+def await_pieces(site, flow_id, count):
+    wait_for(lambda: next(node["done"] for node in state(site, flow_id)["nodes"] if node["node"] == "work"), lambda done: done >= count,
+             f"{count} pieces of {flow_id} are done", site.said)
+
+
+def calls(site):
+    """How often each function was called: invocations by function, as long as the gateway remembers them."""
+    status, document = ask(site, "GET", "/v1/invocations?limit=1000")
+    same("status of the invocations", status, 200)
+    return collections.Counter(one["function"].partition("@")[0] for one in document["invocations"])
+
+
+def flow_processes(site):
+    return [pid for pid in family(site.process.pid) if words_of(pid)[0].endswith("/orchid-flows")]
+
+
+def kill_flows(site):
+    for pid in flow_processes(site):
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda pid=pid: alive(pid), lambda yes: not yes, "the process of the flows has ended", site.said)
+
+
+def kill_gateway(site, also_flows=False):
+    flows = flow_processes(site)
+    if also_flows:
+        kill_flows(site)
+    site.process.kill()
+    site.process.wait(COMMAND_TIMEOUT_S)
+    for pid in flows:
+        wait_for(lambda pid=pid: alive(pid), lambda yes: not yes, "the process of the flows ends with the gateway", site.said)
+    site.start()
+
+
+def kill_executor(site):
+    os.killpg(site.executors[0].pid, signal.SIGKILL)
+    site.executors[0].wait(COMMAND_TIMEOUT_S)
+    site.executors.clear()
+    site.add_executor("again")
+
+
+def submitted_and_forgotten(site):
+    path = flow(site, "first", of_map("slowly"))
+    before = calls(site)
+    flow_id = submit(site, path, "--key", "first")
+    same("the same key", submit(site, path, "--key", "first"), flow_id)
+    listed = site.document("flow", "list")["flows"]
+    same("the list", [one["id"] for one in listed], [flow_id])
+    watched = site.orchid("flow", "watch", flow_id)
+    expect_in("what is watched", f"work: done, {PIECES} of {PIECES}", watched.stderr)
+    shown = await_end(site, flow_id)
+    same("nodes", [(node["node"], node["state"]) for node in shown["nodes"]], [("work", "done"), ("total", "done")])
+    expect_in("for people", "work", site.orchid("flow", "show", flow_id).stdout)
+    expect_in("for people", flow_id, site.orchid("flow", "list").stdout)
+    same("the result", json.loads(site.orchid("flow", "result", flow_id).stdout), SUM)
+    expect_in("the log", "total: done", site.orchid("flow", "logs", flow_id).stdout)
+    after = calls(site)
+    same("calls of pieces", after["steps.slowly"] - before["steps.slowly"], PIECES)
+    status, _ = ask(site, "DELETE", f"/v1/flows/{flow_id}")
+    same("a flow that is done is deleted", status, 204)
+
+
+def killed(site, name, kill, points):
+    """One outcome, and each call once, however often somebody is killed."""
+    path = flow(site, name, of_map("slowly"))
+    before = calls(site)
+    flow_id = submit(site, path)
+    watch = subprocess.Popen([PROGRAMS / "orchid", "flow", "watch", flow_id],
+                             env={**site.environment, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        for point in points:
+            await_pieces(site, flow_id, point)
+            kill(site)
+        await_end(site, flow_id)
+        said = watch.communicate(timeout=COMMAND_TIMEOUT_S)[1]
+        same(f"{name}: status of who watched all the time ({said})", watch.returncode, 0)
+    finally:
+        if watch.poll() is None:
+            watch.kill()
+            watch.wait()
+    same(f"{name}: the result", json.loads(site.orchid("flow", "result", flow_id).stdout), SUM)
+    after = calls(site)
+    same(f"{name}: calls of pieces", after["steps.slowly"] - before["steps.slowly"], PIECES)
+    same(f"{name}: calls of the partition", after["steps.up_to"] - before["steps.up_to"], 1)
+    kill(site)
+    same(f"{name}: the result afterwards", json.loads(site.orchid("flow", "result", flow_id).stdout), SUM)
+
+
+def the_process_of_the_flows_is_killed(site):
+    killed(site, "flows", kill_flows, (0, 1, 5, 12, 20))
+
+
+def the_gateway_is_killed(site):
+    killed(site, "gateway", kill_gateway, (0, 6, 15))
+
+
+def both_are_killed(site):
+    killed(site, "both", lambda one: kill_gateway(one, also_flows=True), (3, 10))
+
+
+def the_executor_is_killed(site):
+    killed(site, "executor", kill_executor, (4, 12))
+
+
+def a_node_that_fails_stops_the_flow(site):
+    flow_id = submit(site, flow(site, "throws", of_map("throws_at_five")), n=9)
+    failed = await_end(site, flow_id, "failed")
+    expect_in("why", "node 'work', piece 5 of 9, attempt 1: function_error", failed["message"])
+    watched = site.orchid("flow", "watch", flow_id, check=False)
+    same("status of watch", watched.returncode, 1)
+    expect_in("what to do", f"orchid flow retry {flow_id}", watched.stderr)
+    expect_in("no result", "has outputs when it is done", site.orchid("flow", "result", flow_id, check=False).stderr)
+    for order, why in (("resume", "is suspended"), ("cancel", "is failed already")):
+        expect_in(order, why, site.orchid("flow", order, flow_id, check=False).stderr)
+    before = calls(site)
+    site.orchid("flow", "retry", flow_id)
+    await_end(site, flow_id, "failed")
+    mended = site.folder / "mended.cpp"
+    mended.write_text((HERE / "steps.cpp").read_text().replace("number == 5", "number == 99"))
+    deploy(site, mended)
+    kill_flows(site)
+    site.orchid("flow", "retry", flow_id)
+    await_end(site, flow_id)
+    same("the result of the mended function", json.loads(site.orchid("flow", "result", flow_id).stdout), 45)
+    after = calls(site)
+    same("the partition is not called again", after["steps.up_to"], before["steps.up_to"])
+
+
+def cancelled_and_tried_again(site):
+    flow_id = submit(site, flow(site, "cancelled", of_map("slowly")))
+    await_pieces(site, flow_id, 3)
+    expect_in("cancelled", "is cancelled", site.orchid("flow", "cancel", flow_id).stdout)
+    same("state", state(site, flow_id)["state"], "cancelled")
+    kill_flows(site)
+    same("state after a restart", state(site, flow_id)["state"], "cancelled")
+    expect_in("retried", "is running", site.orchid("flow", "retry", flow_id).stdout)
+    await_end(site, flow_id)
+    same("the result", json.loads(site.orchid("flow", "result", flow_id).stdout), SUM)
+
+
+def deleted_while_it_runs(site):
+    flow_id = submit(site, flow(site, "deleted", of_map("never_ends")), n=3)
+    wait_for(lambda: calls(site)["steps.never_ends"], lambda count: count > 0, "a piece is under way", site.said)
+    expect_in("deleted", "deleted", site.orchid("flow", "delete", flow_id).stdout)
+    done = site.orchid("flow", "show", flow_id, check=False)
+    expect(done.returncode != 0, "a deleted flow is shown")
+    expect_in("deleted", "there is no flow", done.stderr)
+    wait_for(lambda: [one["state"] for one in ask(site, "GET", "/v1/invocations?limit=1000")[1]["invocations"] if "never_ends" in one["function"]],
+             lambda states: all(one == "done" for one in states), "its calls are cancelled", site.said)
+
+
+def wrong_use(site):
+    done = site.orchid("flow", "show", "fl-0123456789abcdef", check=False)
+    same("status of an unknown flow", done.returncode, 2)
+    expect_in("an unknown flow", "there is no flow 'fl-0123456789abcdef'", done.stderr)
+    for method, path in (("GET", ""), ("GET", "/outputs"), ("GET", "/logs"), ("GET", "/events"), ("POST", "/cancel"), ("DELETE", "")):
+        same(f"{method} {path} of an unknown flow", ask(site, method, f"/v1/flows/x{path}")[0], 404)
+    wrong = of_map("slowley")
+    done = site.orchid("flow", "submit", flow(site, "wrong", wrong), "--input", "n=3", check=False)
+    same("status of a wrong document", done.returncode, 2)
+    expect_in("a wrong document", "wrong.yaml:4:", done.stderr)
+    status, problem = ask(site, "POST", "/v1/flows", {"document": wrong, "file": "f.yaml", "inputs": {"n": 3}})
+    same("status of a wrong document", status, 400)
+    expect_in("where", "f.yaml:4:", problem["detail"])
+    status, problem = ask(site, "POST", "/v1/flows", {"document": of_map("slowly")})
+    same("status without inputs", status, 400)
+    expect_in("what is missing", "add n (u64)", problem["detail"])
+    same("no body", ask(site, "POST", "/v1/flows")[0], 400)
+    same("an empty key", ask(site, "POST", "/v1/flows", {}, headers={"Idempotency-Key": "k" * 300})[0], 400)
+
+
+def tenants_do_not_see_each_other(site):
+    token = next((site.folder / "g/tokens").iterdir()).read_text().strip()
+    mine = submit(site, flow(site, "mine", of_map("slowly")))
+    same("a stranger's list", ask(site, "GET", "/v1/flows", token=token), (200, {"flows": []}))
+    same("a stranger sees", ask(site, "GET", f"/v1/flows/{mine}", token=token)[0], 404)
+    same("a stranger deletes", ask(site, "DELETE", f"/v1/flows/{mine}", token=token)[0], 404)
+    # Its flow may not use functions of others either.
+    status, problem = ask(site, "POST", "/v1/flows", {"document": of_map("slowly"), "inputs": {"n": 3}}, token=token)
+    same("a stranger uses", status, 400)
+    expect_in("a stranger's functions", "steps", problem["detail"])
+    same("a process for each", len(flow_processes(site)), 2)
+    same("mine are still there", [one["id"] for one in site.document("flow", "list")["flows"] if one["id"] == mine], [mine])
+    await_end(site, mine)
+
+
+def limits(_):
+    """On a gateway of their own."""
+    settings = "[flows]\nper_user = 2\nstore = \"1MiB\"\n"
+    with gateway(PROGRAMS, {**os.environ}, settings) as site:
+        with_functions(site)
+        text = "flow: s\ninputs: {n: u64}\nnodes: {w: {kind: call, function: steps.never_ends}}\nedges: [{from: n, to: w}]\noutputs: {r: w}\n"
+        path = flow(site, "small", text)
+        first = submit(site, path, n=1)
+        large = ask(site, "POST", "/v1/flows", {"document": text + "#" + "x" * 2_000_000, "inputs": {"n": 1}})
+        same("more than the store has room for", large[0], 507)
+        expect_in("what to do", "delete flows", large[1]["detail"])
+        submit(site, path, n=2)
+        done = site.orchid("flow", "submit", path, "--input", "n=3", check=False)
+        expect_in("too many flows", "a user may have no more", done.stderr)
+        site.orchid("flow", "cancel", first)
+        submit(site, path, n=3)
+
+
+def deploy(site, source):
+    module = site.folder / "steps.orc"
+    site.orchid("build", source, "-o", module)
+    site.orchid("deploy", module, "--name", "steps")
+
+
+def with_functions(site):
+    site.add_executor("flows")
+    wait_for(lambda: [executor["state"] for host in site.document("hosts")["hosts"] for executor in host["executors"]], bool,
+             "an executor is there", site.said)
+    deploy(site, HERE / "steps.cpp")
+
+
+CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,
+         a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use, tenants_do_not_see_each_other, limits]
+
+with gateway(PROGRAMS, {**os.environ}, f"token_users = [\"{STRANGER}\"]\n") as one:
+    with_functions(one)
+    for case in CASES:
+        if len(sys.argv) == 3 or case.__name__ in sys.argv[3:]:
+            case(one)
+            print(f"{case.__name__}: ok", flush=True)

@@ -1,0 +1,329 @@
+#!/usr/bin/python3
+"""run.py PROGRAMS CLIENT C_PROGRAM [CASE...]: leased memory, between executors and programs on hosts of their own, as far as the network can
+see. Exit status 0: all is as it should be; 77: namespaces are not permitted here."""
+import contextlib
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
+from network_hosts import TIMEOUT_S, network_hosts  # noqa: E402
+from processes import expect, family, words_of  # noqa: E402
+
+PROGRAMS, CLIENT, C_PROGRAM = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+MIB = 1 << 20
+
+
+class Site:
+    """A gateway, executors and programs that use memory, each on a host of its own."""
+
+    def __init__(self, one, its_hosts):
+        self.one, self.hosts, self.executors, self.programs = one, its_hosts, {}, contextlib.ExitStack()
+
+    def add(self, number, memory, *options):
+        host = self.hosts[number]
+        process = subprocess.Popen(
+            [*host.entry(), PROGRAMS / "orchid-executor", "--gateway", f"unix:{self.one.folder}/gateway.sock", "--runtime",
+             self.one.folder / f"r-{number}", "--state", self.one.folder / f"s-{number}", "--cores", "1", "--data-memory", str(memory),
+             "--lane-listen", f"{host.address}:0", *options],
+            env=self.one.environment, stdin=subprocess.DEVNULL, stdout=self.one.log, stderr=self.one.log, start_new_session=True)
+        self.one.executors.append(process)
+        self.executors[number] = process
+        before = self.one.metrics().get("orchid_data_memory_bytes", 0)
+        wait_for(lambda: self.one.metrics().get("orchid_data_memory_bytes", 0), lambda bytes: bytes == before + memory, f"{host.name} is there",
+                 self.one.said)
+
+    def program(self, number):
+        return self.programs.enter_context(Program(self, self.hosts[number]))
+
+    def lease_over_http(self, **wanted):
+        wanted["boot_id"] = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        done = subprocess.run(["curl", "--silent", "--max-time", "20", "--unix-socket", self.one.folder / "gateway.sock", "--json",
+                               json.dumps(wanted), "http://orchid/v1/leases"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        return json.loads(done.stdout)
+
+    def serving(self, number):
+        """The processes of this host that serve memory."""
+        return [pid for pid in family(self.executors[number].pid) if words_of(pid)[0].endswith("orchid-memory")]
+
+    def used(self):
+        return sum(host.get("data_used_bytes", 0) for host in self.executors_shown())
+
+    def executors_shown(self):
+        return [executor for host in self.one.document("hosts")["hosts"] for executor in host["executors"]]
+
+    def wait_until_used(self, wanted):
+        wait_for(self.used, lambda now: now == wanted, f"{wanted} bytes are in use", self.one.said)
+
+    def wait_until_nobody_serves(self, number):
+        wait_for(lambda: self.serving(number), lambda left: not left, "no process is left", self.one.said)
+
+
+class Program:
+    """memory_client on a host."""
+
+    def __init__(self, site, host):
+        self.site = site
+        environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
+        self.process = subprocess.Popen([*host.entry(), CLIENT], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=site.one.log, text=True, bufsize=1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(TIMEOUT_S)
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def hear(self):
+        expect(select.select([self.process.stdout], [], [], TIMEOUT_S)[0], f"the program answers\n{self.site.one.said()}")
+        return self.process.stdout.readline().rstrip("\n")
+
+    def ask(self, line):
+        self.tell(line)
+        return self.hear()
+
+    def good(self, line, wanted=None):
+        said = self.ask(line)
+        expect(said.startswith("ok ") and wanted in (None, said[3:]), f"'{line}' is answered by {wanted}: {said}\n{self.site.one.said()}")
+        return said[3:]
+
+    def bad(self, line, kind, *parts):
+        said = self.ask(line)
+        expect(said.startswith(f"error {kind} ") and all(part in said for part in parts), f"'{line}' is refused as {kind}, with {parts}: {said}")
+
+
+def memory_of_another_host_is_read_and_written(site):
+    site.add(0, 256 * MIB)
+    program = site.program(1)
+    lease, host, size = program.good(f"take {128 * MIB}").split()
+    expect((host, int(size)) == ("host0", 128 * MIB), f"where it is: {host} {size}")
+    site.wait_until_used(128 * MIB)
+    program.good(f"compare 0 {128 * MIB} 0", "same")  # zeros
+    for offset, length in ((0, 1), (1, 8), (4095, 4096), (7, 70_000), (MIB - 1, MIB + 2), (3 * MIB, 64 * MIB)):
+        program.good(f"put {offset} {length} {length}", "put")
+        program.good(f"compare {offset} {length} {length}", "same")
+    program.good("batch 200", "same")
+    program.good("column 1000", "same")
+    program.good(f"put 0 {MIB} 0")
+    program.good("add 8 5", "0")
+    program.good("add 8 7", "5")
+    program.good("swap 8 12 100", "12")
+    program.good("swap 8 12 200", "100")
+    program.good("add 8 0", "100")
+    program.good("fence")
+    shown = site.one.orchid("leases").stdout
+    expect(lease in shown and "memory" in shown and "host0" in shown and "128 MiB" in shown, f"it is shown: {shown}")
+    program.good("release")
+    program.bad("put 0 8 1", "lease_ended", "released")
+    site.wait_until_used(0)
+    site.wait_until_nobody_serves(0)
+
+
+def the_end_of_the_memory_is_its_end(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    program.good(f"take {MIB}")
+    program.good(f"put {MIB - 16} 16 3")
+    program.good(f"compare {MIB - 16} 16 3", "same")
+    program.good(f"put {MIB} 0 1")
+    for line in (f"put {MIB - 15} 16 1", f"compare {MIB} 1 1", f"put {MIB + 5} 8 1", f"compare {2**64 - 4} 8 1", f"add {MIB} 1"):
+        program.bad(line, "bad_request", "not within the memory")
+    program.bad("add 4 1", "bad_request", "multiple of 8")
+    program.good(f"compare {MIB - 16} 16 3", "same")  # nothing was harmed
+
+
+def a_full_budget_says_what_would_help(site):
+    site.add(0, 64 * MIB)
+    program, other = site.program(1), site.program(1)
+    program.good(f"take {40 * MIB}")
+    other.bad(f"take {40 * MIB}", "no_capacity", "--data-memory", "host0")
+    other.bad("take 1024 host9", "no_capacity", "constraints")
+    other.bad("take 0", "bad_request", "memory_bytes")
+    other.good(f"take {20 * MIB} host0")
+    site.wait_until_used(60 * MIB)
+
+
+def cores_that_are_all_taken_do_not_matter(site):
+    site.add(0, 64 * MIB)
+    taken = site.lease_over_http(workers=1, duration_ms=60_000)
+    expect(len(taken.get("workers", [])) == 1, f"the only core has a lease: {taken}")
+    program = site.program(1)
+    program.good(f"take {MIB} host0")
+    program.good("add 0 1", "0")
+    expect([os.sched_getscheduler(pid) for pid in site.serving(0)] == [os.SCHED_IDLE], "it runs where nobody else wants to")
+
+
+def a_new_lease_has_nothing_of_the_last_one(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    for seed in range(1, 4):
+        program.good(f"take {60 * MIB}")
+        program.good(f"compare 0 {60 * MIB} 0", "same")
+        program.good(f"put 0 {60 * MIB} {seed}")
+        program.good("release")
+        program.good("leave")
+        site.wait_until_used(0)
+
+
+def what_is_in_the_middle_when_the_lease_is_released_ends(site):
+    site.add(0, 256 * MIB)
+    putting, adding = site.program(1), site.program(1)
+    leases = [putting.good(f"take {64 * MIB}").split()[0], adding.good(f"take {MIB}").split()[0]]
+    putting.good(f"put_for_ever {64 * MIB}", "putting")
+    adding.good("add_for_ever", "adding")
+    for lease in leases:
+        site.one.orchid("memory", "release", lease)
+    expect(putting.hear().startswith("error lease_ended "), "puts end with the lease")
+    expect(adding.hear().startswith(("error outcome_unknown ", "error lease_ended ")), "and atomics: they may have happened")
+    putting.bad("compare 0 8 9", "lease_ended")
+    adding.bad("add 0 1", "lease_ended")
+    site.wait_until_used(0)
+
+
+def what_a_lost_executor_had_is_gone(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    program.good(f"take {MIB}")
+    program.good("add_for_ever", "adding")
+    os.killpg(site.executors[0].pid, signal.SIGKILL)
+    expect(program.hear().startswith(("error outcome_unknown ", "error lease_ended ")), "it ends")
+    program.bad("compare 0 8 0", "lease_ended")
+    program.good("leave")
+    site.executors.pop(0).wait(TIMEOUT_S)
+
+
+def a_killed_or_stopped_process_takes_its_memory_with_it(site):
+    site.add(0, 64 * MIB)
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        program = site.program(1)
+        lease = program.good(f"take {MIB}").split()[0]
+        program.good("add 0 1", "0")
+        os.kill(site.serving(0)[0], number)
+        wait_for(lambda: program.ask("add 0 1"), lambda said: said.startswith("error "), "it is noticed", site.one.said)
+        program.bad("add 0 1", "lease_ended")
+        wait_for(lambda lease=lease: lease in site.one.orchid("leases").stdout, lambda known: not known, "the lease is no more", site.one.said)
+        site.wait_until_used(0)
+
+
+def a_host_that_is_silent_is_given_up(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    program.good(f"take {MIB}")
+    program.good("add 0 1", "0")
+    site.hosts[0].run("ip link set host1 down")
+    began = time.monotonic()
+    program.bad("add 0 1", "outcome_unknown", "host0")
+    expect(time.monotonic() - began < 30, "after its time")
+    said = program.ask("compare 0 8 0")
+    expect(said.startswith(("error unreachable ", "error lease_ended ")), f"it stays so: {said}")
+    site.hosts[0].run("ip link set host1 up")
+
+
+def a_lease_that_nobody_keeps_expires(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    program.good(f"take {MIB}")
+    site.wait_until_used(MIB)
+    lease = site.lease_over_http(workers=0, memory_bytes=2 * MIB, duration_ms=1000)
+    expect(lease["kind"] == "memory" and lease["memory_bytes"] == 2 * MIB and len(lease["key"]) == 32, f"a lease over HTTP: {lease}")
+    wait_for(lambda: lease["id"] in site.one.orchid("leases").stdout, lambda known: not known, "it has expired", site.one.said)
+    site.wait_until_used(MIB)
+    program.kill()  # who takes memory and dies keeps it no longer than its lease lasts: here it is given back at once by hand
+    for left in site.one.document("memory", "list")["memory"]:
+        site.one.orchid("memory", "release", left["id"])
+    site.wait_until_used(0)
+
+
+def memory_outlives_the_gateway(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    lease = program.good(f"take {MIB}").split()[0]
+    program.good("put 0 1000 4")
+    site.one.process.send_signal(signal.SIGKILL)
+    site.one.process.wait(TIMEOUT_S)
+    program.good("compare 0 1000 4", "same")
+    site.one.start()
+    wait_for(lambda: site.one.orchid("leases").stdout, lambda shown: lease in shown, "it is known again", site.one.said)
+    program.good("compare 0 1000 4", "same")
+    site.one.orchid("memory", "release", lease)
+    wait_for(lambda: program.ask("add 0 1"), lambda said: said.startswith("error "), "it is noticed", site.one.said)
+    site.wait_until_used(0)
+
+
+def a_file_goes_there_and_back_from_the_command_line(site):
+    site.add(0, 64 * MIB)
+    environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
+    here = site.hosts[1].entry()
+    keeper = subprocess.Popen([*here, PROGRAMS / "orchid", "memory", "take", "16MiB"], env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=site.one.log, text=True)
+    try:
+        expect(select.select([keeper.stdout], [], [], TIMEOUT_S)[0], "it says its lease")
+        lease = keeper.stdout.readline().strip()
+        content = os.urandom(10 * MIB + 3)
+        source = site.one.folder / "content"
+        source.write_bytes(content)
+
+        def run(*words):
+            return subprocess.run([*here, PROGRAMS / "orchid", "memory", *words], env=environment, capture_output=True,
+                                  timeout=TIMEOUT_S, check=False)
+        put = run("put", lease, source, "--offset", "5")
+        expect(put.returncode == 0, f"put: {put.stderr}\n{site.one.said()}")
+        got = run("get", lease, "--offset", "5", "--size", str(len(content)))
+        expect(got.stdout == content, f"the same comes back: {got.stderr}")
+        beyond = run("put", lease, source, "--offset", "8MiB")
+        expect(beyond.returncode == 2 and b"not within the memory" in beyond.stderr, f"beyond its end: {beyond}")
+        expect(lease in site.one.orchid("memory", "list").stdout, "it is listed")
+        keeper.send_signal(signal.SIGINT)
+        expect(keeper.wait(TIMEOUT_S) == 0, "it is given back when it is interrupted")
+        site.wait_until_used(0)
+        gone = run("get", lease)
+        expect(gone.returncode != 0 and b"no lease" in gone.stderr, f"it is gone: {gone}")
+    finally:
+        keeper.kill()
+        keeper.wait(TIMEOUT_S)
+
+
+def programs_in_c_use_it(site):
+    site.add(0, 64 * MIB)
+    environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
+    done = subprocess.run([*site.hosts[1].entry(), C_PROGRAM], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    expect(done.returncode == 0, f"the program is content: {done.stderr}\n{site.one.said()}")
+    site.wait_until_used(0)
+
+
+CASES = (memory_of_another_host_is_read_and_written, the_end_of_the_memory_is_its_end, a_full_budget_says_what_would_help,
+         cores_that_are_all_taken_do_not_matter, a_new_lease_has_nothing_of_the_last_one, what_is_in_the_middle_when_the_lease_is_released_ends,
+         what_a_lost_executor_had_is_gone, a_killed_or_stopped_process_takes_its_memory_with_it, a_host_that_is_silent_is_given_up,
+         a_lease_that_nobody_keeps_expires, memory_outlives_the_gateway, a_file_goes_there_and_back_from_the_command_line,
+         programs_in_c_use_it)
+
+
+def main():
+    wanted = sys.argv[4:]
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), "LANG": "C.UTF-8"}
+    with network_hosts(2) as made:
+        for case in CASES:
+            if wanted and case.__name__ not in wanted:
+                continue
+            print(case.__name__, flush=True)
+            with gateway(PROGRAMS, environment) as one:
+                site = Site(one, made)
+                with site.programs:
+                    case(site)
+
+
+main()

@@ -1,0 +1,64 @@
+// A crew of a whole Orchid: the gateway grants it, and is not needed for its calls.
+#include <signal.h>
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "clear_error.h"
+#include "system_fixture.h"
+
+namespace orchid::tests {
+namespace {
+
+/// As tests/data/functions/walks_crew.c has it.
+struct Walk {
+  std::uint32_t left = 0;
+  std::uint32_t stride = 1;
+  std::uint64_t sum = 0;
+};
+
+std::uint64_t sum_of(const CrewFunction& walk, std::uint32_t left) {
+  const Walk start{.left = left};
+  const Reply reply = walk.invoke(1, std::as_bytes(std::span(&start, 1)));
+  Walk end;
+  REQUIRE(reply.output.size() == sizeof(end));
+  std::memcpy(&end, reply.output.data(), sizeof(end));
+  return end.sum;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SystemFixture, "a program takes a crew, sees it among its leases, and calls it") {
+  deploy("walks_crew");
+  Client user = client();
+  const CrewOptions two{.workers = 2, .within = std::chrono::seconds(20)};
+  if (are_workers_elsewhere()) {
+    // Its workers are on another host.
+    check_clear(error_of([&] { (void)user.crew(two); }), ErrorKind::no_capacity);
+    return;
+  }
+  Crew crew = user.crew(two);
+  const CrewFunction walk = crew.function("walks_crew.walk");
+  CHECK(sum_of(walk, 1000) == 500 * 3 + 1);
+  const Json lease = Json::parse(user.get("/v1/leases/" + crew.id()));
+  CHECK(lease.at("crew") == true);
+  CHECK(lease.at("workers").size() == 2);
+  CHECK(contains(orchid({"leases"}).out, "2 of 2, a crew"));
+  REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(1)), SIGKILL) == 0);
+  CHECK(sum_of(walk, 10'000) == 5000 * 3 + 1);
+  crew.release();
+  CHECK(Json::parse(user.get("/v1/leases")).at("leases").empty());
+}
+
+TEST_CASE_FIXTURE(SystemFixture,
+                  "a function that goes on outside of a crew is told what it needs") {
+  deploy("walks_crew");
+  const Walk start{.left = 1};
+  const Error error = error_of(
+      [&] { (void)client().invoke("walks_crew.walk", std::as_bytes(std::span(&start, 1))); });
+  check_clear(error, ErrorKind::function_error);
+  CHECK(contains(error.message(), "this worker is in no crew"));
+}
+
+}  // namespace orchid::tests

@@ -1,0 +1,447 @@
+#include "flow_book.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "scratch_folder.h"
+#include "submitted_flows.h"
+
+namespace orchid::flows {
+namespace {
+
+using Json = nlohmann::json;
+
+class StillClock final : public Clock {
+ public:
+  [[nodiscard]] MonotonicTime now() const override { return MonotonicTime(time); }
+  [[nodiscard]] WallTime wall_now() const override {
+    return WallTime(std::chrono::hours(500'000) + time);
+  }
+  std::chrono::milliseconds time{1'000};
+};
+
+/// Calls that are open, by flow and number; the test answers them.
+class HeldCalls final : public FlowCaller {
+ public:
+  void start(FlowCall call) override {
+    started.insert(call.number);
+    open.push_back(std::move(call));
+  }
+  void stop(const std::string& flow, std::uint64_t number) override {
+    stopped += static_cast<unsigned>(std::erase_if(
+        open, [&](const FlowCall& call) { return call.flow == flow && call.number == number; }));
+  }
+  void forget(const std::string& flow) override {
+    std::erase_if(open, [&](const FlowCall& call) { return call.flow == flow; });
+  }
+  std::deque<FlowCall> open;
+  std::multiset<std::uint64_t> started;  // numbers
+  unsigned stopped = 0;
+};
+
+struct Answer {
+  FlowAnswer head;
+  Json document;  // if it has one
+  std::string text;
+};
+
+/// A process that runs flows: its book over a folder that outlives it.
+class Process {
+ public:
+  explicit Process(const tests::Scratch& folder, FlowBook::Options options = {},
+                   ByteCount most = 64_MiB)
+      : journal_(FlowJournal::open({.file = folder / "flows.db", .most = most}).value()),
+        book_({.journal = *journal_,
+               .calls = calls,
+               .clock = clock,
+               .answer =
+                   [this](const FlowAnswer& head, std::string_view text) {
+                     answers[head.number] = {head, Json::parse(text, nullptr, false),
+                                             std::string(text)};
+                   },
+               .check = [this](Asked asked) { check(std::move(asked)); }},
+              options) {
+    REQUIRE(book_.restore().has_value());
+  }
+
+  /// What came of it; nothing: it waits.
+  std::optional<Answer> ask(FlowRequest request, std::vector<std::byte> content = {}) {
+    request.number = ++number_;
+    std::vector<Arrival> arrivals;
+    arrivals.emplace_back(Asked{.request = std::move(request), .content = std::move(content)});
+    bring(std::move(arrivals));
+    return answer(number_);
+  }
+  std::optional<Answer> answer(std::uint64_t number) const {
+    const auto found = answers.find(number);
+    return found == answers.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::string submit(const std::string& key = "", std::uint64_t n = 12) {
+    const auto answer = ask({.ask = FlowAsk::submit, .flow = {}, .key = key},
+                            body_of(all_kinds(), {{"n", n}, {"wanted", 9}}));
+    REQUIRE(answer.has_value());
+    REQUIRE_FALSE(answer->head.failure.has_value());
+    return answer->document.at("id").get<std::string>();
+  }
+  Json show(const std::string& flow) {
+    const auto answer = ask({.ask = FlowAsk::show, .flow = flow, .key = {}});
+    REQUIRE(answer.has_value());
+    return answer->document;
+  }
+  std::string state(const std::string& flow) { return show(flow).value("state", ""); }
+  ErrorCode refused(FlowAsk ask, const std::string& flow) {
+    const auto answer = this->ask({.ask = ask, .flow = flow, .key = {}});
+    REQUIRE((answer && answer->head.failure));
+    return answer->head.failure->code;
+  }
+
+  /// The oldest open call ends well, or not.
+  void end_one(const std::string& outcome = "ok") {
+    REQUIRE_FALSE(calls.open.empty());
+    const FlowCall call = std::move(calls.open.front());
+    calls.open.pop_front();
+    end(call, outcome);
+  }
+  void end(const FlowCall& call, const std::string& outcome = "ok") {
+    std::vector<Arrival> arrivals;
+    if (outcome == "ok")
+      arrivals.emplace_back(CallEnded{.flow = call.flow, .event = answer_of(call)});
+    else
+      arrivals.emplace_back(CallEnded{
+          .flow = call.flow,
+          .event = flow::CallFailed{
+              .call = {.run = 0, .number = call.number}, .outcome = outcome, .message = "so"}});
+    bring(std::move(arrivals));
+  }
+  void end_all() {
+    while (!calls.open.empty()) end_one();
+  }
+  void pass(std::chrono::milliseconds time) {
+    clock.time += time;
+    bring({});
+  }
+
+  std::string version = "0123456789ab";  // of all functions
+  StillClock clock;
+  HeldCalls calls;
+  std::map<std::uint64_t, Answer> answers;
+
+ private:
+  void bring(std::vector<Arrival> arrivals) {
+    REQUIRE(book_.take(std::move(arrivals)));
+    book_.look_around();
+    for (std::vector<Arrival> more = std::exchange(later_, {}); !more.empty();
+         more = std::exchange(later_, {})) {
+      REQUIRE(book_.take(std::move(more)));
+      book_.look_around();
+    }
+  }
+  void check(Asked asked) {
+    auto checked = [&]() -> Result<CheckedSubmission> {
+      auto submission = parse_submission(asked.content);
+      if (!submission) return fail(submission.error());
+      KnownVersions functions;
+      auto ready = make_ready(*submission, [&](const std::string& name) {
+        const std::string signature = signature_of(name);
+        functions[name] = {.signature = signature, .exact = name + "@" + version};
+        return flow::KnownFunction{.state = flow::KnownFunction::State::known,
+                                   .signature = signature,
+                                   .exact = name + "@" + version,
+                                   .message = {}};
+      });
+      if (!ready) return fail(ready.error());
+      const std::string name = ready->plan.name;
+      return CheckedSubmission{.name = name, .functions = functions, .ready = std::move(*ready)};
+    }();
+    later_.emplace_back(Checked{.request = std::move(asked.request),
+                                .content = std::move(asked.content),
+                                .result = std::move(checked)});
+  }
+  static std::string signature_of(const std::string& name) {
+    static const std::string all = flow::functions_section();
+    const std::size_t begin = all.find("  " + name + ": ") + name.size() + 4;
+    return all.substr(begin, all.find('\n', begin) - begin);
+  }
+  static flow::Answered answer_of(const FlowCall& call) {
+    const std::string name = call.function.substr(0, call.function.find('@'));
+    const auto type = flow::parse_function_type(call.signature).value();
+    const flow::PlannedCall planned{
+        .function = name, .signature = call.signature, .ports = {}, .result = type.result};
+    return flow::answer_to({.call = {.run = 0, .number = call.number},
+                            .node = 0,
+                            .function = &planned,
+                            .input = call.input});
+  }
+
+  std::unique_ptr<FlowJournal> journal_;
+  FlowBook book_;
+  std::vector<Arrival> later_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a submitted flow runs to its end, and its outputs are kept") {
+  const tests::Scratch folder;
+  std::string id;
+  {
+    Process process(folder);
+    id = process.submit();
+    CHECK(process.state(id) == "running");
+    CHECK(process.calls.open.front().function.ends_with("@0123456789ab"));
+    CHECK(process.refused(FlowAsk::outputs, id) == ErrorCode::conflict);
+    process.end_all();
+    CHECK(process.state(id) == "done");
+  }
+  Process process(folder);
+  CHECK(process.calls.started.empty());
+  const Json document = process.show(id);
+  CHECK(document["state"] == "done");
+  CHECK(document["nodes_done"] == 4);
+  CHECK(document["nodes"].size() == 4);
+  const auto outputs = process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}});
+  CHECK(outputs->document == Json{{"total", 156}, {"search", "found 9"}, {"grow", 159}});
+  CHECK(process.ask({.ask = FlowAsk::log, .flow = id, .key = {}})->text.find("total: done") !=
+        std::string::npos);
+  CHECK(process.ask({.ask = FlowAsk::list, .flow = {}, .key = {}})->document["flows"].size() == 1);
+}
+
+TEST_CASE("after a restart the calls that were open are asked for again, and no others") {
+  const tests::Scratch folder;
+  std::string id;
+  std::set<std::uint64_t> ended;
+  while (true) {
+    Process process(folder);  // everything before it was killed
+    if (id.empty()) id = process.submit();
+    if (process.state(id) == "done") break;
+    for (const std::uint64_t number : process.calls.started) CHECK_FALSE(ended.contains(number));
+    REQUIRE(ended.insert(process.calls.open.front().number).second);
+    process.end_one();
+    REQUIRE(ended.size() < 1'000);
+  }
+  Process process(folder);
+  CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] == 156);
+}
+
+TEST_CASE("an answer that comes twice, or of a call that is not open, counts once") {
+  const tests::Scratch folder;
+  Process process(folder);
+  const std::string id = process.submit();
+  const FlowCall first = process.calls.open.front();
+  process.end_one();
+  process.end(first);
+  FlowCall unknown = first;
+  unknown.number = 999'999;
+  process.end(unknown, "worker_lost");
+  unknown.flow = "fl-0000000000000000";
+  process.end(unknown, "worker_lost");
+  process.end_all();
+  CHECK(process.state(id) == "done");
+}
+
+TEST_CASE("a failed attempt is made again after its back-off, also after a restart") {
+  const tests::Scratch folder;
+  std::string id;
+  {
+    Process process(folder);
+    id = process.submit();
+    process.end_one("worker_lost");
+  }
+  Process process(folder);
+  const std::size_t before = process.calls.started.size();
+  process.pass(std::chrono::milliseconds(50));
+  CHECK(process.calls.started.size() == before);
+  process.pass(std::chrono::milliseconds(100));
+  CHECK(process.calls.started.size() == before + 1);
+  process.end_all();
+  CHECK(process.state(id) == "done");
+}
+
+TEST_CASE("a node that failed stops the flow, which says why, and goes on from there") {
+  const tests::Scratch folder;
+  std::string id;
+  std::size_t first_calls = 0;
+  {
+    Process process(folder);
+    id = process.submit();
+    while (process.calls.open.front().function.find("twice") == std::string::npos)
+      process.end_one();
+    process.end_one("function_crashed");
+    const Json document = process.show(id);
+    CHECK(document["state"] == "failed");
+    CHECK(document["message"].get<std::string>().find("node 'doubled', piece 1 of 12, attempt 1: "
+                                                      "function_crashed: so") == 0);
+    CHECK(process.calls.open.empty());
+    CHECK(process.calls.stopped > 0);
+    first_calls = process.calls.started.size();
+    CHECK(process.refused(FlowAsk::resume, id) == ErrorCode::conflict);
+    CHECK(process.refused(FlowAsk::cancel, id) == ErrorCode::conflict);
+  }
+  Process process(folder);
+  CHECK(process.state(id) == "failed");
+  CHECK(process.calls.open.empty());
+  process.version = "ba9876543210";  // deployed anew, which goes for what is called from now on
+  (void)process.ask({.ask = FlowAsk::retry, .flow = id, .key = {}});
+  CHECK(process.state(id) == "running");
+  CHECK(process.calls.open.front().function == "twice@ba9876543210");
+  CHECK(process.refused(FlowAsk::retry, id) == ErrorCode::conflict);
+  // Under numbers of their own: the old answers are not theirs.
+  CHECK(*process.calls.started.begin() >= first_calls);
+  process.end_all();
+  CHECK(process.state(id) == "done");
+}
+
+TEST_CASE("a cancelled flow stops its calls, and can be tried again") {
+  const tests::Scratch folder;
+  Process process(folder);
+  const std::string id = process.submit();
+  process.end_one();
+  (void)process.ask({.ask = FlowAsk::cancel, .flow = id, .key = {}});
+  CHECK(process.state(id) == "cancelled");
+  CHECK(process.calls.open.empty());
+  (void)process.ask({.ask = FlowAsk::retry, .flow = id, .key = {}});
+  process.end_all();
+  CHECK(process.state(id) == "done");
+}
+
+TEST_CASE("a flow that is deleted while it runs is gone, and its calls are stopped") {
+  const tests::Scratch folder;
+  {
+    Process process(folder);
+    const std::string id = process.submit();
+    const FlowCall late = process.calls.open.front();
+    const auto answer = process.ask({.ask = FlowAsk::remove, .flow = id, .key = {}});
+    CHECK_FALSE(answer->head.failure.has_value());
+    CHECK(process.calls.open.empty());
+    CHECK(process.refused(FlowAsk::show, id) == ErrorCode::not_found);
+    process.end(late);
+  }
+  Process process(folder);
+  CHECK(process.ask({.ask = FlowAsk::list, .flow = {}, .key = {}})->document["flows"].empty());
+}
+
+TEST_CASE("one key is one flow, and another flow under it is refused") {
+  const tests::Scratch folder;
+  std::string id;
+  {
+    Process process(folder);
+    id = process.submit("mine");
+  }
+  Process process(folder);
+  CHECK(process.submit("mine") == id);
+  const auto other = process.ask({.ask = FlowAsk::submit, .flow = {}, .key = "mine"},
+                                 body_of(all_kinds(), {{"n", 13}, {"wanted", 9}}));
+  REQUIRE(other->head.failure.has_value());
+  CHECK(other->head.failure->code == ErrorCode::conflict);
+  CHECK(process.submit("yours") != id);
+}
+
+TEST_CASE("more flows than a user may have are refused, until one has ended") {
+  const tests::Scratch folder;
+  Process process(folder, {.most_flows = 2});
+  const std::string first = process.submit();
+  (void)process.submit();
+  const auto third = process.ask({.ask = FlowAsk::submit, .flow = {}, .key = {}},
+                                 body_of(all_kinds(), {{"n", 3}, {"wanted", 1}}));
+  REQUIRE(third->head.failure.has_value());
+  CHECK(third->head.failure->code == ErrorCode::quota);
+  (void)process.ask({.ask = FlowAsk::cancel, .flow = first, .key = {}});
+  (void)process.submit();
+}
+
+TEST_CASE("a wrong document is refused, and leaves nothing") {
+  const tests::Scratch folder;
+  Process process(folder);
+  const auto answer = process.ask({.ask = FlowAsk::submit, .flow = {}, .key = {}},
+                                  body_of("flow: f\nnodes: {}\n", Json::object()));
+  REQUIRE(answer->head.failure.has_value());
+  CHECK(answer->head.failure->code == ErrorCode::bad_request);
+  CHECK(answer->head.failure->message.find("f.yaml:") == 0);
+  CHECK(process.ask({.ask = FlowAsk::list, .flow = {}, .key = {}})->document["flows"].empty());
+}
+
+TEST_CASE("a flow whose events find no room is suspended, and resumed when there is some") {
+  const tests::Scratch folder;
+  Process process(folder, {}, 128_KiB);
+  std::vector<std::string> ids;
+  std::optional<Failure> full;
+  while (!full) {
+    const auto answer = process.ask({.ask = FlowAsk::submit, .flow = {}, .key = {}},
+                                    body_of(all_kinds(), {{"n", 200}, {"wanted", 9}}));
+    full = answer->head.failure;
+    if (!full) ids.push_back(answer->document.at("id"));
+    REQUIRE(ids.size() < 1'000);
+  }
+  CHECK(full->code == ErrorCode::disk_full);
+  REQUIRE(ids.size() > 1);
+  while (process.state(ids[0]) == "running") process.end_one();
+  REQUIRE(process.state(ids[0]) == "suspended");
+  CHECK(process.show(ids[0])["message"].get<std::string>().find("no more room") !=
+        std::string::npos);
+  for (std::size_t i = 1; i < ids.size(); ++i)
+    (void)process.ask({.ask = FlowAsk::remove, .flow = ids[i], .key = {}});
+  CHECK(process.calls.open.empty());
+  (void)process.ask({.ask = FlowAsk::resume, .flow = ids[0], .key = {}});
+  CHECK(process.state(ids[0]) == "running");
+  process.end_all();
+  CHECK(process.state(ids[0]) == "done");
+}
+
+TEST_CASE("who waits hears of news at once, and of the end") {
+  const tests::Scratch folder;
+  Process process(folder);
+  const std::string id = process.submit();
+  const auto first = process.ask({.ask = FlowAsk::news, .flow = id, .key = {}});
+  REQUIRE(first.has_value());
+  CHECK(first->text.find("event: node") != std::string::npos);
+  CHECK_FALSE(first->head.last);
+  const FlowRequest waiting{.ask = FlowAsk::news,
+                            .flow = id,
+                            .key = {},
+                            .since = first->head.next,
+                            .wait = std::chrono::seconds(10)};
+  CHECK_FALSE(process.ask(waiting).has_value());
+  const std::uint64_t asked = process.answers.rbegin()->first + 1;
+  process.end_one();
+  REQUIRE(process.answer(asked).has_value());
+  CHECK(process.answer(asked)->head.next > first->head.next);
+
+  CHECK_FALSE(
+      process.ask({.ask = FlowAsk::show, .flow = id, .key = {}, .wait = std::chrono::seconds(60)})
+          .has_value());
+  const std::uint64_t last = process.answers.rbegin()->first + 1;
+  process.end_all();
+  REQUIRE(process.answer(last).has_value());
+  CHECK(process.answer(last)->document["state"] == "done");
+  const auto end = process.ask({.ask = FlowAsk::news, .flow = id, .key = {}});
+  CHECK(end->head.last);
+  CHECK(end->text.find("event: end") != std::string::npos);
+  const auto nothing =
+      process.ask({.ask = FlowAsk::news, .flow = id, .key = {}, .since = end->head.next});
+  CHECK(nothing->text.empty());
+  CHECK(nothing->head.last);
+}
+
+TEST_CASE("who has waited for long enough is answered, and flows that ended long ago go") {
+  const tests::Scratch folder;
+  Process process(folder, {.keep = std::chrono::hours(1)});
+  const std::string id = process.submit();
+  CHECK_FALSE(
+      process.ask({.ask = FlowAsk::show, .flow = id, .key = {}, .wait = std::chrono::seconds(5)})
+          .has_value());
+  const std::uint64_t asked = process.answers.rbegin()->first + 1;
+  process.pass(std::chrono::seconds(6));
+  REQUIRE(process.answer(asked).has_value());
+  CHECK(process.answer(asked)->document["state"] == "running");
+  process.end_all();
+  process.pass(std::chrono::minutes(59));
+  CHECK(process.state(id) == "done");
+  process.pass(std::chrono::minutes(3));
+  CHECK(process.refused(FlowAsk::show, id) == ErrorCode::not_found);
+}
+
+}  // namespace orchid::flows

@@ -1,0 +1,178 @@
+#include "flow_journal.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "flow_run.h"
+#include "scratch_folder.h"
+#include "submitted_flows.h"
+
+namespace orchid::flows {
+namespace {
+
+constexpr ByteCount plenty = 64_MiB;
+
+std::unique_ptr<FlowJournal> journal_in(const tests::Scratch& folder, ByteCount most = plenty) {
+  auto journal = FlowJournal::open({.file = folder / "flows.db", .most = most});
+  REQUIRE_MESSAGE(journal.has_value(), (journal ? std::string() : journal.error().message));
+  return std::move(*journal);
+}
+
+FlowRecord record_of(const std::string& id, std::vector<std::byte> body) {
+  return {.id = id,
+          .key = "key-" + id,
+          .digest = "digest",
+          .name = "all",
+          .submitted = 1000,
+          .functions = "{}",
+          .body = std::move(body),
+          .done = std::nullopt};
+}
+
+void write(FlowJournal& journal, const std::string& flow, std::uint64_t sequence,
+           const JournalEvent& event) {
+  const JournalEntry entry{.flow = flow, .sequence = sequence, .event = &event};
+  REQUIRE(journal.append({&entry, 1}).has_value());
+}
+
+std::vector<std::uint64_t> numbers_of(const FlowRun& run) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, call] : run.open_calls()) numbers.push_back(number);
+  return numbers;
+}
+
+/// What somebody else could see of a flow at one moment.
+struct Seen {
+  std::string snapshot;
+  std::vector<std::uint64_t> open;
+  std::string nodes;
+  std::string log;
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+Seen seen(const FlowRun& run) {
+  return {.snapshot = run.engine().snapshot(),
+          .open = numbers_of(run),
+          .nodes = run.nodes().dump(),
+          .log = run.log()};
+}
+
+/// What happens next to a flow: an answer, a failure, time that passes, a cancel; it goes on when
+/// it has failed.
+flow::Event next_event(const FlowRun& run, std::mt19937_64& random) {
+  if (run.outcome() != flow::FlowOutcome::running) return flow::GoOn{};
+  const auto chance = random() % 40;
+  if (chance == 0) return flow::Cancel{};
+  if (run.open_calls().empty() || (run.wake() && chance < 8)) return flow::Tick{};
+  auto call = run.open_calls().begin();
+  std::advance(call, static_cast<std::ptrdiff_t>(random() % run.open_calls().size()));
+  if (chance < 12)
+    return flow::CallFailed{
+        .call = call->second.call, .outcome = "worker_lost", .message = "it has gone"};
+  return flow::answer_to(call->second);
+}
+
+/// Runs a flow to its end with all its events in the journal, and what was seen after each.
+std::vector<Seen> run_to_its_end(FlowJournal& journal, const std::string& id,
+                                 const std::vector<std::byte>& body, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto run = FlowRun::create(ready_flow(body)).value();
+  std::vector<Seen> all{seen(*run)};
+  flow::Event event = flow::Tick{};
+  flow::Time now{};
+  while (run->outcome() != flow::FlowOutcome::done && run->events() < 5'000) {
+    now += std::chrono::milliseconds(random() % 200);
+    const JournalEvent stamp{.event = std::move(event), .at = now, .wall = 1000 + now.count()};
+    write(journal, id, run->events(), stamp);
+    (void)run->apply(stamp);
+    all.push_back(seen(*run));
+    event = next_event(*run, random);
+  }
+  REQUIRE(run->outcome() == flow::FlowOutcome::done);
+  CHECK(run->outputs().value().find(R"("total":156)") != std::string::npos);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("any beginning of a journal gives the flow as it was then, with the same calls open") {
+  const std::vector<std::byte> body = body_of(all_kinds(), {{"n", 12}, {"wanted", 9}});
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const tests::Scratch folder;
+    std::vector<Seen> all;
+    {
+      const auto journal = journal_in(folder);
+      REQUIRE(journal->insert(record_of("fl-1", body)).has_value());
+      all = run_to_its_end(*journal, "fl-1", body, seed);
+    }
+    const auto journal = journal_in(folder);  // as after kill -9
+    const auto events = journal->events("fl-1").value();
+    REQUIRE(events.size() + 1 == all.size());
+    const auto again = FlowRun::create(ready_flow(journal->body("fl-1").value())).value();
+    bool same = seen(*again) == all[0];
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      (void)again->apply(events[i]);
+      same = same && seen(*again) == all[i + 1];
+    }
+    CHECK(same);
+  }
+}
+
+TEST_CASE("a flow that is done leaves its outputs, and no events") {
+  const tests::Scratch folder;
+  const std::vector<std::byte> body = body_of(all_kinds(), {{"n", 12}, {"wanted", 9}});
+  {
+    const auto journal = journal_in(folder);
+    REQUIRE(journal->insert(record_of("fl-1", body)).has_value());
+    REQUIRE(journal->insert(record_of("fl-2", body)).has_value());
+    write(*journal, "fl-1", 0, {.event = flow::Tick{}});
+    REQUIRE(
+        journal->finish("fl-1", {.at = 5, .summary = "{}", .log = "all"}, "{\"r\":1}").has_value());
+    REQUIRE(journal->remove("fl-2").has_value());
+  }
+  const auto journal = journal_in(folder);
+  const auto flows = journal->flows().value();
+  REQUIRE(flows.size() == 1);
+  CHECK(flows[0].id == "fl-1");
+  CHECK(flows[0].key == "key-fl-1");
+  REQUIRE(flows[0].done.has_value());
+  CHECK(flows[0].done->at == 5);
+  CHECK(flows[0].done->log == "all");
+  CHECK(journal->outputs("fl-1").value() == "{\"r\":1}");
+  CHECK(journal->events("fl-1").value().empty());
+  CHECK(journal->body("fl-2").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("what does not fit is not there at all, and what was there stays") {
+  const tests::Scratch folder;
+  const auto journal = journal_in(folder, 1_MiB);
+  REQUIRE(journal->insert(record_of("fl-1", std::vector<std::byte>(1000))).has_value());
+  const auto large = journal->insert(record_of("fl-2", std::vector<std::byte>(2'000'000)));
+  REQUIRE_FALSE(large.has_value());
+  CHECK(large.error().code == ErrorCode::disk_full);
+  CHECK(large.error().message.find("delete flows") != std::string::npos);
+
+  const JournalEvent small{.event = flow::Tick{}};
+  const JournalEvent huge{.event = flow::Answered{.call = {}, .output = flow::Bytes(2'000'000)}};
+  const std::vector<JournalEntry> both{{.flow = "fl-1", .sequence = 0, .event = &small},
+                                       {.flow = "fl-1", .sequence = 1, .event = &huge}};
+  CHECK(journal->append(both).error().code == ErrorCode::disk_full);
+  CHECK(journal->events("fl-1").value().empty());
+  write(*journal, "fl-1", 0, small);
+  CHECK(journal->events("fl-1").value().size() == 1);
+}
+
+TEST_CASE("a file of a newer program is left alone") {
+  const tests::Scratch folder;
+  {
+    auto database = Database::open(folder / "flows.db");
+    REQUIRE(database.has_value());
+    REQUIRE((*database)->execute("PRAGMA user_version=7").has_value());
+  }
+  const auto newer = FlowJournal::open({.file = folder / "flows.db"});
+  REQUIRE_FALSE(newer.has_value());
+  CHECK(newer.error().code == ErrorCode::bad_configuration);
+}
+
+}  // namespace orchid::flows

@@ -1,0 +1,48 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "memory/messages.h"
+
+namespace orchid::executor {
+namespace {
+
+std::string fault_of(const std::string& text) {
+  const auto message = parse_memory_message(text);
+  return message ? "" : message.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a memory process and its agent read what the other has written") {
+  const std::string key(32, 'a');
+  const auto order = parse_memory_message(encode(
+      MemoryServe{.key = key, .address = "10.0.0.1", .bytes = 3_MiB, .wait = WaitMode::hot}));
+  REQUIRE(order.has_value());
+  const auto& serve = std::get<MemoryServe>(*order);
+  CHECK(serve.key == key);
+  CHECK(serve.address == "10.0.0.1");
+  CHECK(serve.bytes == 3_MiB);
+  CHECK(serve.wait == WaitMode::hot);
+  const auto listening = parse_memory_message(encode(MemoryListening{"10.0.0.1:7"}));
+  CHECK(std::get<MemoryListening>(listening.value()).address == "10.0.0.1:7");
+  CHECK(std::holds_alternative<MemoryLeft>(parse_memory_message(encode(MemoryLeft{})).value()));
+  const auto failed =
+      parse_memory_message(encode(MemoryFailed{ErrorCode::unsupported, "there is no UCX"}));
+  CHECK(std::get<MemoryFailed>(failed.value()).code == ErrorCode::unsupported);
+  CHECK(std::get<MemoryFailed>(failed.value()).message == "there is no UCX");
+}
+
+TEST_CASE("what is no message of a memory process is named") {
+  CHECK(fault_of("{").find("the message") != std::string::npos);
+  CHECK(fault_of(R"({"type":"stop"})").find("type") != std::string::npos);
+  CHECK(fault_of(R"({"type":"failed","code":"none","message":""})").find("code") !=
+        std::string::npos);
+  CHECK(
+      fault_of(R"({"type":"serve","key":"a","address":"","bytes":0,"wait":"hot"})").find("bytes") !=
+      std::string::npos);
+  CHECK(fault_of(R"({"type":"serve","key":"a","address":"","bytes":1,"wait":"never"})")
+            .find("wait") != std::string::npos);
+}
+
+}  // namespace orchid::executor
