@@ -21,6 +21,7 @@
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "gateway_link.h"
+#include "sandbox/confinement.h"
 #include "submission_check.h"
 
 namespace orchid::flows {
@@ -29,6 +30,8 @@ namespace {
 constexpr int exit_failed = 3;
 /// Calls under way of all flows.
 constexpr std::size_t most_calls = 128;
+/// Of its memory: what flows hold, and the stacks of its threads.
+constexpr ByteCount most_memory{8ULL << 30};
 
 struct Arguments {
   int socket = -1;
@@ -43,6 +46,16 @@ int cannot_start(const Failure& failure) {
   return exit_failed;
 }
 
+/// Before there are threads, and after all files are open. It reads what its tenant has written,
+/// and whoever takes it over has this tenant's flows and calls, and nothing of the gateway's user.
+Result<void> confine_this_process() {
+  return confine({.role = SandboxRole::flows,
+                  .data_limit = most_memory,
+                  .parent_pid = ::getppid(),
+                  .keep_descriptors = open_descriptors(),
+                  .readable_paths = {}});
+}
+
 int run(const Arguments& arguments) {
   auto journal = FlowJournal::open({.file = std::filesystem::path(arguments.folder) / "flows.db",
                                     .most = ByteCount{arguments.store}});
@@ -50,6 +63,7 @@ int run(const Arguments& arguments) {
   Arrivals arrivals;
   GatewayLink gateway(UniqueFd(arguments.socket), arrivals);
   Client client({.connect = [&gateway] { return gateway.dial(); }});
+  if (auto confined = confine_this_process(); !confined) return cannot_start(confined.error());
   gateway.start();
   CallMaker calls(client, arrivals, most_calls);
   BackgroundThread checks;

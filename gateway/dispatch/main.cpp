@@ -8,16 +8,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "foundation/files.h"
 #include "foundation/log.h"
@@ -34,18 +31,6 @@ void serve(UniqueFd connection, UcxContexts& ucx, const TickRate& rate, std::ato
   const Failure end = Relay(std::move(connection), ucx, rate).run();
   log::info("event=worker_gone reason=\"{}\"", end.message);
   --workers;
-}
-
-/// All that are open, in ascending order.
-std::vector<int> open_descriptors() {
-  std::vector<int> numbers;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
-       at.increment(error))
-    if (const auto number = parse_number<int>(at->path().filename().native()))
-      numbers.push_back(*number);
-  std::ranges::sort(numbers);
-  return numbers;
 }
 
 /// For a tenant who is not the gateway's own user: whoever takes this process over, as the code at

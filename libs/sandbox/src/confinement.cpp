@@ -13,6 +13,7 @@
 #include <string>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 
 #include "landlock.h"
 #include "system_calls.h"
@@ -117,6 +118,17 @@ Result<void> restrict_files(const ConfinementOptions& options, SandboxRole role)
 }
 
 }  // namespace
+
+std::vector<int> open_descriptors() {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+       at.increment(error))
+    if (const auto number = parse_number<int>(at->path().filename().native()))
+      numbers.push_back(*number);
+  std::ranges::sort(numbers);
+  return numbers;
+}
 
 Result<void> confine(const ConfinementOptions& options) {
   const Mapped mapped = mapped_now();

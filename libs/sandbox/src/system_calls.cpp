@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "descriptor_numbers.h"
+#include "role_calls.h"
 #include "sandbox/allowed_calls.h"
 
 namespace orchid {
@@ -141,32 +142,6 @@ constexpr std::array to_speak{
     SCMP_SYS(sendto),      SCMP_SYS(recvfrom),   SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait),
     SCMP_SYS(epoll_pwait), SCMP_SYS(getsockopt), SCMP_SYS(shutdown),
 };
-
-/// To load a driver and to make its context; gone in the second stage.
-constexpr std::array to_load_driver{
-    SCMP_SYS(memfd_create),
-    SCMP_SYS(ftruncate),
-    SCMP_SYS(fallocate),
-    SCMP_SYS(stat),
-    SCMP_SYS(lstat),
-    SCMP_SYS(statfs),
-    SCMP_SYS(fstatfs),
-    SCMP_SYS(sched_getscheduler),
-    SCMP_SYS(fadvise64),
-    SCMP_SYS(mbind),
-    SCMP_SYS(mlock2),
-    SCMP_SYS(sched_get_priority_max),
-    SCMP_SYS(sched_get_priority_min),
-};
-
-/// What a driver goes on doing: it asks on which memory node a page is, and waits for its events.
-constexpr std::array device_too{
-    SCMP_SYS(get_mempolicy),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait),
-};
-
-constexpr std::array compiler_too{SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(unlink)};
 
 /// What a process may not send itself: signals that cannot be caught, and those that stop it. Only
 /// others can, so whoever sees them knows that it was not the process.
@@ -326,6 +301,8 @@ std::vector<AllowedCall> table_of(const ConfinementOptions& options, FilterStage
     for (const int call : of_paths) table.allow(call);
   if (options.role == SandboxRole::compiler)
     for (const int call : compiler_too) table.allow(call);
+  if (options.role == SandboxRole::flows)
+    for (const int call : flows_too) table.allow(call);
   if (options.role == SandboxRole::device) {
     for (const int call : device_too) table.allow(call);
     if (stage == FilterStage::birth)

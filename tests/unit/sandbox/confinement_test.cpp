@@ -17,6 +17,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -196,6 +197,29 @@ TEST_CASE("a depot hands descriptors on, and does nothing else") {
                  (::fcntl(file, F_GETFD) >= 0 ? 0 : 1);
         }) == 0);
   ::close(file);
+}
+
+TEST_CASE("what runs flows writes to the files that it has, and reaches nothing else") {
+  std::string name = "/tmp/orchid-flows-XXXXXX";
+  const int file = ::mkstemp(name.data());
+  REQUIRE(file >= 0);
+  const auto in_flows = [](const std::function<int()>& body) {
+    return in_sandbox(SandboxRole::flows, body, {}, Stages::first);
+  };
+  CHECK(in_flows([file] {
+          const bool written = ::write(file, "a", 1) == 1 && ::fsync(file) == 0 &&
+                               ::ftruncate(file, 0) == 0 && ::memfd_create("x", 0) >= 0;
+          std::thread([] {}).join();
+          return written ? 0 : 1;
+        }) == 0);
+  CHECK(in_flows([&name] {
+          return refused(::open("/etc/passwd", O_RDONLY)) + refused(::open(name.c_str(), O_RDWR)) +
+                 refused(::unlink(name.c_str())) + refused(::socket(AF_INET, SOCK_STREAM, 0)) +
+                 refused(::socket(AF_UNIX, SOCK_STREAM, 0)) + refused(::fork()) +
+                 refused(::execl("/bin/true", "true", nullptr)) + refused(::kill(::getppid(), 0));
+        }) == 0);
+  ::close(file);
+  ::unlink(name.c_str());
 }
 
 TEST_CASE("no mapping is made writable and executable, and code can still be made in two steps") {

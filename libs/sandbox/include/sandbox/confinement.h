@@ -21,8 +21,10 @@ constexpr int worker_descriptor_count = 11;
 /// the stages, which makes threads and opens files. In the second stage it opens nothing, but maps
 /// what it is sent, and goes on asking the driver; its memory is limited only then, since a driver
 /// reserves a huge range of addresses. A depot speaks to workers and to its agent over sockets that
-/// it is sent, in the second stage, too; it maps nothing but memory of its own.
-enum class SandboxRole { worker, remote_worker, compiler, door, dispatch, device, depot };
+/// it is sent, in the second stage, too; it maps nothing but memory of its own. What runs a
+/// tenant's flows stays in the first stage: it has opened its files before, writes to them, and
+/// speaks over sockets that it is sent, but makes none to anybody.
+enum class SandboxRole { worker, remote_worker, compiler, door, dispatch, device, depot, flows };
 
 struct ConfinementOptions {
   SandboxRole role;
@@ -41,6 +43,9 @@ struct ConfinementOptions {
   bool others_may_raise_limits = false;  // of memory: its parent; itself cannot after stage 2
   bool rdma_device = false;  // it has one open, and goes on asking it for things in stage 2
 };
+
+/// All descriptors that are open, ascending: for a process that keeps what it has.
+[[nodiscard]] std::vector<int> open_descriptors();
 
 /// Stage 1, while the process has one thread: descriptors, rlimits, parent-death signal,
 /// capabilities, no_new_privs, Landlock, seccomp. Memory files, sockets and mappings that the
