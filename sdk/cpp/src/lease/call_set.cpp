@@ -22,9 +22,12 @@ constexpr std::size_t most_offered = 8;
 CallSet::CallSet(const orchid::Lease& lease)
     : core_(LeaseAccess::shared_core_of(lease)),
       looked_(ticks_now()),
-      results_seen_(core_->batch_results()) {}
+      results_seen_(core_->batch_results()) {
+  core_->keepers().add(*this);
+}
 
 CallSet::~CallSet() {
+  core_->keepers().remove(*this);
   rest();
   for (BatchCall* call : std::exchange(pending_, {})) batch_->close(*call);
   for (BatchCall* call : batch_->open_calls())
@@ -34,6 +37,7 @@ CallSet::~CallSet() {
 
 void CallSet::start(std::uint64_t number, const LeasedFunction& function,
                     std::span<const std::byte> input, const CallOptions& options) {
+  const std::lock_guard visit(visit_);
   BatchCall& call = batch_->open(number);
   LeaseAccess::ask(call, function, options);
   call.own_copy.assign(input.begin(), input.end());
@@ -43,6 +47,7 @@ void CallSet::start(std::uint64_t number, const LeasedFunction& function,
 }
 
 void CallSet::cancel(std::uint64_t number) {
+  const std::lock_guard visit(visit_);
   const auto& open = batch_->open_calls();
   const auto found = std::ranges::find_if(
       open, [number](const BatchCall* call) { return call->index == number && !call->unwanted; });
@@ -57,6 +62,7 @@ void CallSet::cancel(std::uint64_t number) {
 }
 
 void CallSet::take(std::vector<Ended>& ended, std::chrono::nanoseconds patience) {
+  const std::lock_guard visit(visit_);
   const MonotonicTime until = std::chrono::steady_clock::now() + patience;
   std::uint64_t quiet_since = 0;
   while (true) {
@@ -84,6 +90,16 @@ std::vector<std::uint64_t> CallSet::open() const {
 }
 
 void CallSet::rest() {
+  const std::lock_guard visit(visit_);
+  rest_now();
+}
+
+void CallSet::leave_lanes() {
+  wake();
+  rest();
+}
+
+void CallSet::rest_now() {
   put_in_queue();
   for (std::size_t i = 0; i < held_.size(); ++i) {
     if (!held_[i]) continue;
@@ -206,7 +222,7 @@ void CallSet::sleep(MonotonicTime until) {
   put_in_queue();
   if (core_->lane_count() == 1 && !held_.empty() && held_.front())
     return core_->lane_at(0).sleep(until);
-  rest();
+  rest_now();
   core_->wait_for_batch_results(results_seen_, until);
 }
 

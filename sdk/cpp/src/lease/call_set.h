@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "lease/call_batch.h"
+#include "lease/lane_keepers.h"
 #include "lease/lease_core.h"
 #include "orchid/lease.h"
 
@@ -17,13 +19,13 @@ namespace orchid::sdk {
 
 /// Where `Lease::map` has all inputs before it begins, here each answer may lead to other calls, of
 /// any functions. The thread takes answers by itself: none goes by another thread. It drives the
-/// lease's lanes while it is in here, and between two visits until `rest`. Belongs to that thread,
-/// apart from `wake`.
-class CallSet {
+/// lease's lanes while it is in here, and between two visits until `rest`, or until the lease is
+/// released. Belongs to that thread, apart from `wake` and `leave_lanes`.
+class CallSet : private LaneKeeper {
  public:
   explicit CallSet(const orchid::Lease& lease);
   /// Cancels what is open.
-  ~CallSet();
+  ~CallSet() override;
   CallSet(const CallSet&) = delete;
   CallSet& operator=(const CallSet&) = delete;
 
@@ -49,6 +51,8 @@ class CallSet {
   void wake();
 
  private:
+  void leave_lanes() override;
+  void rest_now();
   [[nodiscard]] bool hold(std::size_t lane);
   [[nodiscard]] bool serve(std::size_t lane);
   [[nodiscard]] bool send_to_any(BatchCall& call);
@@ -61,8 +65,9 @@ class CallSet {
 
   std::shared_ptr<LeaseCore> core_;  // shared with the lease
   std::unique_ptr<CallBatch> batch_ = std::make_unique<CallBatch>();
-  std::vector<bool> held_;          // the lanes that this thread drives
-  std::deque<BatchCall*> pending_;  // in no lane, and not in the lease's queue
+  std::mutex visit_;                // held while the thread is in here
+  std::vector<bool> held_;          // the lanes that this thread drives; guarded by visit_
+  std::deque<BatchCall*> pending_;  // in no lane, nor in the lease's queue; guarded by visit_
   std::size_t next_lane_ = 0;       // where the search for a lane begins
   std::uint64_t looked_ = 0;
   std::uint32_t results_seen_ = 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lease/lane_keepers.h"
 #include "lease/lease_board.h"
 #include "lease/lease_grant.h"
 #include "lease/lease_source.h"
@@ -55,6 +56,8 @@ class LeaseCore : public LeaseBoard {
   [[nodiscard]] std::shared_ptr<LeaseCode> load(std::string digest, std::string function,
                                                 UniqueFd module);
   void release();
+  /// Who drives lanes longer than a call of this class lasts.
+  [[nodiscard]] LaneKeepers& keepers() { return keepers_; }
   [[nodiscard]] LeaseCapacity capacity() const;
   [[nodiscard]] unsigned ready_workers() const;
   [[nodiscard]] unsigned idle_workers() const;
@@ -115,6 +118,7 @@ class LeaseCore : public LeaseBoard {
   const unsigned cores_per_worker_;
   const std::uint64_t memory_;
   const std::shared_ptr<LeaseSource> source_;
+  LaneKeepers keepers_;
 
   // Lanes are added, and stay until the end, also when they are dead: whoever looks needs no lock.
   std::array<std::atomic<WorkerLane*>, lane_limit> lanes_{};

@@ -186,7 +186,12 @@ void LeaseCore::release() {
     const std::lock_guard lock(lanes_mutex_);
     for (const auto& lane : owned_lanes_) {
       lane->want_closed();
-      for (lane->poke(); lane->phase() != LanePhase::dead; lane->poke()) ::sched_yield();
+      while (true) {
+        keepers_.leave_lanes();  // they may be this thread's
+        lane->poke();
+        if (lane->phase() == LanePhase::dead) break;
+        ::sched_yield();
+      }
     }
   }
   try {
