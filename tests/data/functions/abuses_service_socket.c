@@ -1,6 +1,6 @@
 /* Expected: function_crashed: it sends to the worker's service socket (descriptor 10) what no
  * worker sends. The input says what: "rubbish"; "empty", an empty packet; "descriptor", a request
- * that is one, with a descriptor beside it; "twice", two requests at a time. */
+ * that is one, with a descriptor beside it; "twice", requests without waiting for an answer. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <string.h>
@@ -54,11 +54,11 @@ ORCHID_ENTRY(abuses_service_socket) {
     case 'd':
       send_bytes(packet, sizeof packet, 0);
       break;
-    case 't':
-      send_bytes(packet, sizeof packet, -1);
-      write_request(packet, 78);
-      send_bytes(packet, sizeof packet, -1);
-      break;
+    case 't': /* again and again: the first may be answered before the second is there */
+      for (uint32_t sequence = 77;; ++sequence) {
+        write_request(packet, sequence);
+        send_bytes(packet, sizeof packet, -1);
+      }
     default:
       for (;;) send_bytes("let me in", 9, -1);
   }
