@@ -2,50 +2,16 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <future>
-#include <latch>
-#include <map>
-#include <thread>
-#include <vector>
 
-#include "clusters/cluster_report.h"
 #include "data/data_keeper.h"
-#include "data/data_routes.h"
-#include "data/room_routes.h"
 #include "data_settings.h"
-#include "dispatcher/dispatch_counts.h"
-#include "door_process.h"
-#include "flows/flow_routes.h"
-#include "flows/flow_service.h"
-#include "foundation/background_thread.h"
-#include "foundation/clock.h"
 #include "foundation/log.h"
-#include "functions/function_routes.h"
-#include "hosts/executor_routes.h"
-#include "hosts/host_metrics.h"
-#include "http_unit.h"
-#include "inspector/inspector.h"
-#include "invocations/async_invocations.h"
-#include "invocations/invocation_routes.h"
-#include "invocations/result_routes.h"
-#include "leases/broker_supply.h"
-#include "leases/executor_service.h"
-#include "leases/lease_routes.h"
-#include "leases/memory_lease_service.h"
-#include "leases/placement_routes.h"
-#include "listening.h"
-#include "pilots/pilot_processes.h"
+#include "gateway_objects.h"
 #include "placement_settings.h"
 #include "process_limits.h"
-#include "reports/host_routes.h"
-#include "server/listener.h"
-#include "start_up.h"
-#include "system/system_routes.h"
 #include "thread_top.h"
 
 namespace orchid::gateway {
@@ -55,76 +21,6 @@ constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::milliseconds last_answers_within{500};
 
 }  // namespace
-
-/// All objects of the process, in the order in which they are built, and its threads.
-class Gateway::Objects {
- public:
-  Objects(Config config, StartUp opened);
-  void start();
-  [[nodiscard]] std::string announcement() const;
-  void stop();
-
- private:
-  using KeptVersions = FunctionService::KeptVersions;
-  /// What services tell executors.
-  [[nodiscard]] auto sender() {
-    return [this](const ExecutorId& executor, ControlMessage message) {
-      executors_.gate().send(executor, std::move(message));
-    };
-  }
-  void build_async();
-  void build_units();
-  [[nodiscard]] std::vector<MakeRoutes> all_routes();
-  [[nodiscard]] ControlStatus control_status();
-  void add_metrics(MetricsText& text);
-  void build_listeners(std::vector<ListeningSocket> sockets);
-  void restore_invocations(std::vector<InvocationRecord> unfinished, const KeptVersions& kept);
-  void run_control();
-  void run_http(HttpUnit& unit);
-  void control_tick();
-  void on_control_and_wait(const std::function<void()>& work);
-
-  Config config_;
-  SystemClock clock_;
-  MonotonicTime started_;
-  std::unique_ptr<Store> store_;
-  TokenBook tokens_;
-  Published<FunctionTable> table_;
-  StreamLimit streams_;
-  std::vector<std::string> urls_;
-  BackgroundThread closing_;  // of files that may be large
-
-  boost::asio::io_context control_io_{1};
-  boost::asio::steady_timer control_timer_{control_io_};
-  Poster control_;
-  Clusters clusters_;
-  WorkerBroker broker_;
-  BrokerLoop broker_loop_;
-  ExecutorMessages messages_;
-  LeaseService leases_;
-  BrokerSupply supply_;
-  ExecutorService executors_;
-  DataService data_;
-  MemoryLeaseService memory_;
-  HostReports host_reports_;
-  Inspector inspector_;
-  DoorProcess door_;
-  PilotProcesses pilots_;
-  FlowService flows_;
-  FunctionService functions_;
-  std::vector<std::unique_ptr<HttpUnit>> units_;
-  std::unique_ptr<AsyncInvocations> async_;
-  std::vector<CallsPort> calls_;
-  std::vector<const HttpMetrics*> http_metrics_;
-  std::vector<const CallMetrics*> call_metrics_;
-  std::vector<const DispatchCounts*> dispatch_counts_;
-  std::vector<std::unique_ptr<Listener>> listeners_;
-  std::size_t next_unit_ = 0;  // of the first HTTP thread, which accepts
-
-  std::latch drained_;
-  std::vector<std::jthread> http_threads_;
-  std::jthread control_thread_;
-};
 
 Gateway::Objects::Objects(Config config, StartUp opened)
     : config_(std::move(config)),
@@ -220,69 +116,6 @@ void Gateway::Objects::build_units() {
     call_metrics_.push_back(&unit->calls().metrics());
     dispatch_counts_.push_back(&unit->dispatch_counts());
   }
-}
-
-ControlStatus Gateway::Objects::control_status() {
-  return {.inspector_up = inspector_.is_up(), .executors_connected = broker_.hosts().connected()};
-}
-
-/// What each folder has; on the control thread.
-void Gateway::Objects::add_metrics(MetricsText& text) {
-  inspector_.add_metrics(text);
-  async_->add_metrics(text);
-  orchid::gateway::add_metrics(text, clusters_.states(), clock_.now());
-  orchid::gateway::add_metrics(text, http_metrics_);
-  orchid::gateway::add_metrics(text, call_metrics_);
-  orchid::gateway::add_metrics(text, dispatch_counts_);
-  orchid::gateway::add_metrics(text, broker_.hosts());
-  executors_.gate().add_metrics(text);
-  data_.add_metrics(text);
-}
-
-/// What each folder answers. The busiest first: routes are looked at in order.
-std::vector<MakeRoutes> Gateway::Objects::all_routes() {
-  const InvocationDefaults defaults{
-      .deadline = config_.deadline, .async_deadline = config_.async_deadline, .wait = config_.wait};
-  return {
-      [this, defaults](const HttpThreadPort& thread) {
-        HttpUnit& unit = *units_[thread.number];
-        return std::make_unique<InvocationRoutes>(
-            InvocationRoutes::Parts{unit.calls(), *async_, table_, clock_, thread.here, control_,
-                                    data_.copies().finder(), defaults});
-      },
-      make_routes<ResultRoutes>(*async_, calls_, clock_, control_, streams_),
-      [this](const HttpThreadPort& thread) {
-        return std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
-            functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_});
-      },
-      make_routes<LeaseRoutes>(leases_, memory_),
-      [this](const HttpThreadPort& thread) {
-        return std::make_unique<DataRoutes>(DataRoutes::Parts{
-            data_, units_[thread.number]->io(), clock_, control_, thread.here, closing_});
-      },
-      [this](const HttpThreadPort& thread) {
-        return std::make_unique<RoomRoutes>(
-            RoomRoutes::Parts{data_, clock_, control_, thread.here});
-      },
-      make_routes<FlowRoutes>(flows_, control_, streams_),
-      make_routes<PlacementRoutes>(broker_loop_),
-      make_routes<HostRoutes>(host_reports_),
-      [this, defaults](const HttpThreadPort& thread) {
-        return std::make_unique<SystemRoutes>(
-            SystemRoutes::Parts{.control_status = [this] { return control_status(); },
-                                .add_metrics = [this](MetricsText& text) { add_metrics(text); },
-                                .table = table_,
-                                .clock = clock_,
-                                .started = started_,
-                                .here = thread.here,
-                                .control = control_,
-                                .defaults = defaults,
-                                .queued_limit = config_.queued,
-                                .event_streams = config_.event_streams,
-                                .worker_memory = config_.worker_memory});
-      },
-      make_routes<ExecutorRoutes>(executors_.gate()),
-  };
 }
 
 void Gateway::Objects::build_listeners(std::vector<ListeningSocket> sockets) {
