@@ -23,6 +23,7 @@
 #include "http_unit.h"
 #include "inspector/inspector.h"
 #include "invocations/async_invocations.h"
+#include "invocations/result_routes.h"
 #include "leases/broker_supply.h"
 #include "leases/executor_service.h"
 #include "leases/memory_lease_service.h"

@@ -46,13 +46,6 @@ Response named(Response response, const DataObject& object) {
   return std::move(response.with("ETag", etag(object)).with("Orchid-Data", label_of(object)));
 }
 
-DataMoment moment_of(const Clock& clock) {
-  return {.now = clock.now(),
-          .unix_millis = std::chrono::duration_cast<std::chrono::milliseconds>(
-                             clock.wall_now().time_since_epoch())
-                             .count()};
-}
-
 Result<DataService::NewData> parse_new_data(const Request& request, ByteCount bytes) {
   DataService::NewData wanted{
       .tenant = {.uid = static_cast<std::uint32_t>(request.identity.tenant.uid),

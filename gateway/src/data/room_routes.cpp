@@ -1,4 +1,5 @@
 #include "data/room_routes.h"
+#include "data/data_documents.h"
 
 #include <utility>
 

@@ -3,10 +3,8 @@
 #pragma once
 #include <string>
 
-#include "data/data_documents.h"
 #include "data/data_object.h"
 #include "data/data_service.h"
-#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "http/request.h"
 #include "http/response.h"
@@ -18,7 +16,6 @@ namespace orchid::gateway {
 [[nodiscard]] std::string etag(const DataObject& object);
 /// With the object's tag and its label.
 [[nodiscard]] Response named(Response response, const DataObject& object);
-[[nodiscard]] DataMoment moment_of(const Clock& clock);
 /// The object that a request is to make, of the name in its path, or of none. Errors:
 /// `bad_request`.
 [[nodiscard]] Result<DataService::NewData> parse_new_data(const Request& request, ByteCount bytes);
