@@ -95,10 +95,10 @@ def await_pieces(site, flow_id, count):
 
 
 def calls(site):
-    """How often each function was called: invocations by function, as long as the gateway remembers them."""
+    """How often each entry was called: invocations by entry, as long as the gateway remembers them."""
     status, document = ask(site, "GET", "/v1/invocations?limit=1000")
     same("status of the invocations", status, 200)
-    return collections.Counter(one["function"].partition("@")[0] for one in document["invocations"])
+    return collections.Counter(f"{one['function']}.{one['entry']}" for one in document["invocations"])
 
 
 def flow_processes(site):
@@ -236,7 +236,7 @@ def deleted_while_it_runs(site):
     done = site.orchid("flow", "show", flow_id, check=False)
     expect(done.returncode != 0, "a deleted flow is shown")
     expect_in("deleted", "there is no flow", done.stderr)
-    wait_for(lambda: [one["state"] for one in ask(site, "GET", "/v1/invocations?limit=1000")[1]["invocations"] if "never_ends" in one["function"]],
+    wait_for(lambda: [one["state"] for one in ask(site, "GET", "/v1/invocations?limit=1000")[1]["invocations"] if one["entry"] == "never_ends"],
              lambda states: all(one == "done" for one in states), "its calls are cancelled", site.said)
 
 

@@ -10,9 +10,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -217,6 +219,14 @@ TEST_CASE("what runs flows writes to the files that it has, and reaches nothing 
                  refused(::unlink(name.c_str())) + refused(::socket(AF_INET, SOCK_STREAM, 0)) +
                  refused(::socket(AF_UNIX, SOCK_STREAM, 0)) + refused(::fork()) +
                  refused(::execl("/bin/true", "true", nullptr)) + refused(::kill(::getppid(), 0));
+        }) == 0);
+  CHECK(in_flows([] {
+          std::array<int, 2> ends{};
+          if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) return 1;
+          const sockaddr_un address{.sun_family = AF_UNIX, .sun_path = "/run/orchid-nowhere"};
+          const int connected =
+              ::connect(ends[0], reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+          return connected == -1 && errno == EINPROGRESS ? 0 : 1;
         }) == 0);
   ::close(file);
   ::unlink(name.c_str());
