@@ -1,5 +1,7 @@
 #include "data/data_keeper.h"
 
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -13,12 +15,19 @@ namespace {
 
 using Done = std::function<void(Result<KeptOutput>)>;
 
+/// Longer than a gateway takes to hear from its executors.
+constexpr int most_tries = 40;
+constexpr std::chrono::milliseconds between_tries{250};
+
 /// One output, from the question for a room to its seal: each step holds it until the next one. On
 /// its HTTP thread, but for what is asked of the control thread.
 class Keeping : public std::enable_shared_from_this<Keeping> {
  public:
   Keeping(std::shared_ptr<const DataKeeperParts> parts, OutputToKeep output, Done done)
-      : parts_(std::move(parts)), output_(std::move(output)), done_(std::move(done)) {}
+      : parts_(std::move(parts)),
+        output_(std::move(output)),
+        done_(std::move(done)),
+        pause_(parts_->io) {}
 
   void begin() {
     DataService::NewData wanted{
@@ -48,12 +57,22 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
   }
 
   void open(Result<ReachableData> room) {
+    // After a start nothing is put under a name for some seconds; the call need not fail for that.
+    if (!room && room.error().code == ErrorCode::unreachable && ++tries_ < most_tries)
+      return begin_again();
     if (!room) return end(fail(std::move(room.error())));
     room_ = room->object.id;
     open_data(
         parts_->io, room->lane_socket,
         {.data = room_, .secret = std::move(room->object.secret), .access = DataAccess::write},
         [self = shared_from_this()](Result<OpenedData> file) { self->write(std::move(file)); });
+  }
+
+  void begin_again() {
+    pause_.expires_after(between_tries);
+    pause_.async_wait([self = shared_from_this()](const boost::system::error_code&) {
+      self->begin();  // when the thread ends the answer says so
+    });
   }
 
   void write(Result<OpenedData> opened) {
@@ -95,6 +114,8 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
   OutputToKeep output_;
   Done done_;
   DataId room_;
+  boost::asio::steady_timer pause_;
+  int tries_ = 0;
 };
 
 }  // namespace

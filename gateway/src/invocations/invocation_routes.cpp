@@ -51,13 +51,13 @@ Response accepted_response(const std::string& id, StoredState state) {
 namespace {
 
 /// Its output is a data object, which the answer describes.
-Response kept_response(CallResult result) {
-  const std::string id = result.kept_as.substr(0, result.kept_as.find(' '));
-  const std::string label = result.kept_as.substr(std::min(id.size() + 1, result.kept_as.size()));
+Response kept_response(const std::string& kept_as, Payload description) {
+  const std::string id = kept_as.substr(0, kept_as.find(' '));
+  const std::string label = kept_as.substr(std::min(id.size() + 1, kept_as.size()));
   Response response;
   response.status = 201;
   response.content_type = content_type::json;
-  response.payload = std::move(result.output);
+  response.payload = std::move(description);
   response.with("ETag", "\"" + id + "\"")
       .with("Orchid-Data", label)
       .with("Location", "/v1/data/" + label);
@@ -69,7 +69,7 @@ Response kept_response(CallResult result) {
 Response outcome_response(const std::string& id, const std::string& function, CallResult result) {
   Response response;
   if (result.outcome == Outcome::ok && !result.kept_as.empty()) {
-    response = kept_response(std::move(result));
+    response = kept_response(result.kept_as, std::move(result.output));
     response.with("Orchid-Invocation", id).with("Orchid-Outcome", "ok");
   } else if (result.outcome == Outcome::ok) {
     response.content_type = content_type::bytes;
