@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
@@ -80,10 +81,11 @@ class Site:
     def __init__(self, one, its_hosts):
         self.one, self.hosts, self.executors = one, its_hosts, {}
 
-    def add(self, number, memory, *flags):
+    def add(self, number, memory, *flags, own_machine=False):
+        """`own_machine`: it does not seem to be a part of ours, so that a copy there counts as one more."""
         host = self.hosts[number]
         process = subprocess.Popen(
-            [*host.entry(), PROGRAMS / "orchid-executor", "--gateway", f"unix:{self.one.folder}/gateway.sock", "--runtime",
+            [*host.entry(), *(self.another_machine(number) if own_machine else []), PROGRAMS / "orchid-executor", "--gateway", f"unix:{self.one.folder}/gateway.sock", "--runtime",
              self.one.folder / f"r-{number}", "--state", self.one.folder / f"s-{number}", "--cores", "1", "--data-memory", str(memory),
              "--lane-listen", f"{host.address}:0", *flags],
             env=self.one.environment, stdin=subprocess.DEVNULL, stdout=self.one.log, stderr=self.one.log, start_new_session=True)
@@ -92,6 +94,11 @@ class Site:
         before = self.one.metrics().get("orchid_data_memory_bytes", 0)
         wait_for(lambda: self.one.metrics().get("orchid_data_memory_bytes", 0), lambda bytes: bytes == before + memory, f"{host.name} is there",
                  self.one.said)
+
+    def another_machine(self, number):
+        boot_id = self.one.folder / f"boot-{number}"
+        boot_id.write_text(f"{uuid.UUID(int=number)}\n")
+        return ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"', boot_id]
 
     def kill(self, number):
         os.killpg(self.executors[number].pid, signal.SIGKILL)
@@ -289,7 +296,7 @@ def a_copy_survives_a_stopped_process_and_a_lost_gateway(site):
     site.add(0, SMALL)
     put(site, "a", content, Orchid_Copies="2")
     before = site.received(1)
-    site.add(1, LARGE)
+    site.add(1, LARGE, own_machine=True)
     with site.slow(0):
         site.wait_until_received(1, before + 20 * MIB)
         with contextlib.suppress(ProcessLookupError):
@@ -303,6 +310,8 @@ def a_copy_survives_a_stopped_process_and_a_lost_gateway(site):
     site.wait_until_on("a", "host0", "host1")
     site.wait_until_used(2 * len(content))
     site.kill(0)
+    site.add(2, SMALL)  # a part of our machine again, where it can be read
+    site.wait_until_on("a", "host1", "host2")
     same(site, "a", content)
 
 
@@ -311,11 +320,11 @@ def a_receiver_that_is_lost_in_the_middle_is_replaced(site):
     site.add(0, SMALL)
     put(site, "a", content, Orchid_Copies="2")
     before = site.received(1)
-    site.add(1, LARGE)
+    site.add(1, LARGE, own_machine=True)
     with site.slow(0):
         site.wait_until_received(1, before + 40 * MIB)
         site.kill(1)
-    site.add(2, LARGE)
+    site.add(2, LARGE, own_machine=True)
     site.wait_until_on("a", "host0", "host2")
     wait_for(lambda: site.copying(0) + site.copying(2), lambda left: not left, "no process is left", site.one.said)
 
@@ -411,7 +420,6 @@ CASES = (a_copy_is_the_same_and_stays_when_its_source_is_lost, a_call_with_data_
          a_stored_call_waits_and_one_that_cannot_says_so, a_lost_sender_is_replaced_by_another_holder_that_goes_on, a_killed_copy_is_begun_again,
          a_copy_survives_a_stopped_process_and_a_lost_gateway, a_receiver_that_is_lost_in_the_middle_is_replaced,
          a_call_whose_client_goes_waits_for_no_data, the_last_copy_leaves_a_grant_that_ends, a_last_copy_that_cannot_leave_in_time_is_lost_and_said_so,
-        
          the_only_copy_that_is_lost_is_named_with_its_host, a_deleted_object_is_copied_no_further, a_wish_survives_the_gateway)
 
 
