@@ -19,8 +19,12 @@ WorkerDoor::Verdict WorkerDoor::take(std::string_view packet) {
     if (!may_repeat_) return Nonsense{};
     return Nothing{};
   }
-  if (waits_for_ != 0) return Nonsense{};
+  // The first one may have been answered by the depot before, and be a repetition that it did not
+  // read.
+  const bool was_answered = may_repeat_ && taken_ == 1;
+  if (waits_for_ != 0 && !was_answered) return Nonsense{};
   last_ = request->sequence;
+  ++taken_;
   if (!request->name.empty() && !is_data_name(request->name))
     return Refused{{.verdict = ServiceVerdict::refused,
                     .sequence = request->sequence,

@@ -45,7 +45,11 @@ TEST_CASE("a worker that was asked to sends a request again, once for each depot
   CHECK(is<WorkerDoor::Passes>(door.take(request(5))));
   CHECK(is<WorkerDoor::Nothing>(door.take(request(5))));
   CHECK(is<WorkerDoor::Nothing>(door.take(request(5))));
-  CHECK(is<WorkerDoor::Nonsense>(door.take(request(6))));
+  // The first may have been answered before this depot came: then the next one is behind it.
+  CHECK(is<WorkerDoor::Passes>(door.take(request(6))));
+  CHECK_FALSE(door.answered(5));
+  CHECK(is<WorkerDoor::Nonsense>(door.take(request(7))));
+  CHECK(door.answered(6));
   // Also when it was answered in between.
   WorkerDoor quick(true);
   CHECK(is<WorkerDoor::Passes>(quick.take(request(5))));
