@@ -73,6 +73,10 @@ std::string FlowBook::news_of(const Entry& entry, std::uint64_t since) {
   std::string text = entry.run ? entry.run->news(since > sequence ? 0 : since) : "";
   Json data = summary_of(entry);
   if (has_ended(entry)) data = Json::parse(document_of(entry), nullptr, false);
+  // When each node changed is forgotten then, and so all are told.
+  if (!entry.run && data.contains("nodes"))
+    for (const Json& node : data["nodes"])
+      text += fmt::format("event: node\nid: {}\ndata: {}\n\n", sequence, dump_text(node));
   text += fmt::format("event: {}\nid: {}\ndata: {}\n\n", has_ended(entry) ? "end" : "state",
                       sequence, dump_text(data));
   return text;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,12 +39,14 @@ ExitStatus list_flows(Shell& shell) {
 /// A line for each node that has ended and each attempt that has failed; the end says the rest.
 ExitStatus watch_flow(Shell& shell, const std::string& id) {
   const SubmittedFlow flow = shell.client().submitted_flow(id);
-  flow.watch([&shell](const FlowEvent& event) {
+  std::set<std::string> said;  // at its end a flow tells all its nodes once more
+  flow.watch([&shell, &said](const FlowEvent& event) {
     if (shell.json) {
       Document line{{"event", event.name}};
       line["data"] = Document::parse(event.data, nullptr, /*allow_exceptions=*/false);
       print_document(shell, line);
-    } else if (const std::string text = line_of_event(event); !text.empty()) {
+    } else if (const std::string text = line_of_event(event);
+               !text.empty() && (event.name != "node" || said.insert(text).second)) {
       shell.note(text);
     }
     return true;
