@@ -89,7 +89,7 @@ class Parser {
   Result<Type> parse_type(bool is_result) {
     if (is_result && take("void")) return Type{};
     if (take("string")) return Type{.kind = TypeKind::string};
-    const bool is_data = !is_result && take("data<");
+    const bool is_data = take("data<");
     if (!is_data && !take("span<")) return parse_element(TypeKind::scalar, TypeKind::structure);
     const TypeKind kind = is_data ? TypeKind::data : TypeKind::span;
     auto type = parse_element(kind, kind);

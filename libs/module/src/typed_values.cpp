@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "byte_reader.h"
 #include "foundation/files.h"
 #include "foundation/numbers.h"
+#include "protocol/data_id.h"
 
 namespace orchid::module {
 namespace {
@@ -290,6 +292,12 @@ Result<std::string> decode_result(const Signature& signature, std::span<const st
   if (type.kind == TypeKind::nothing) {
     if (!bytes.empty()) return wrong_result(type, bytes.size());
     return "null";
+  }
+  if (type.kind == TypeKind::data) {
+    DataId made;
+    if (bytes.size() != made.bytes.size()) return wrong_result(type, bytes.size());
+    std::ranges::copy(bytes, made.bytes.begin());
+    return dump(Json(to_string(made)));
   }
   const std::size_t step = type.element_size();
   std::uint64_t count = 1;

@@ -46,7 +46,7 @@ HEADER_ROOTS = {
     "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share", "site": "scheduler-plugin/site",
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
-FUNCTION_ABI_HEADERS = ("orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/kernel.h", "orchid/kernel.hpp", "orchid/values.h")
+FUNCTION_ABI_HEADERS = ("orchid/call.hpp", "orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/function_data.hpp", "orchid/kernel.h", "orchid/kernel.hpp", "orchid/values.h")
 
 
 def part_of(path):

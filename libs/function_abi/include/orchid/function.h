@@ -135,6 +135,9 @@ int32_t orchid_data_create(orchid_call* call, uint64_t most, void** room);
  * when the call has succeeded, before its answer comes. If the call does not succeed, and with
  * rooms that were not sealed, all is as if it had never been. */
 #define ORCHID_DATA_ID_SIZE 35
+/* A typed entry whose signature gives data<T> answers with the id as bytes: this many, those that
+ * the digits of `id` behind its "d-" are. */
+#define ORCHID_DATA_ID_BYTES 16
 int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const char* name, char* id);
 
 /* Crews. The workers of a crew may send calls on to each other: what this asks for happens when the

@@ -78,7 +78,8 @@ template <typename T>
 concept Text = std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>;
 template <typename T>
 concept Value = Element<T> || Sequence<T> || Text<T>;
-/// An argument that is in no input: orchid::Data (orchid/function.hpp).
+/// An argument that is in no input, orchid::Data, or the result that stands for an object,
+/// orchid::NewData (orchid/function.hpp).
 template <typename T>
 concept DataArgument = !SequenceTraits<T>::value && requires { typename SequenceTraits<T>::Item; };
 
@@ -222,9 +223,8 @@ struct FunctionTraits<R(Args...)> {
     if constexpr (std::is_void_v<Result>) {
       out.put("void");
     } else {
-      static_assert(
-          Value<Result>,
-          "an entry returns void, a scalar, an ORCHID_STRUCT, std::vector or std::string");
+      static_assert(Value<Result> || DataArgument<Result>,
+                    "an entry returns void, a scalar, an ORCHID_STRUCT, a vector, string or NewData");
       write_type<Result>(out);
     }
     [[maybe_unused]] bool first = true;

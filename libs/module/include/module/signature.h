@@ -28,7 +28,8 @@ struct Structure {
   std::vector<Field> fields;
 };
 
-/// data: an object that the call is given beside its input, with elements like those of a span.
+/// data: an object with elements like those of a span. As an argument it is given to the call
+/// beside its input; as a result the call has made it, and the output is its id.
 enum class TypeKind : std::uint8_t { nothing, scalar, structure, span, string, data };
 
 /// `scalar` counts for a scalar and for a span or data of scalars; `structure` for a structure and
@@ -49,6 +50,8 @@ struct Signature {
   std::vector<Type> arguments;
   /// Those that are in the input: all but data.
   [[nodiscard]] std::vector<Type> input() const;
+  /// How many objects a call is given.
+  [[nodiscard]] std::size_t data_arguments() const { return arguments.size() - input().size(); }
 };
 [[nodiscard]] std::string to_string(const Signature& signature);
 /// Errors: `bad_request`, naming the place.
