@@ -90,7 +90,8 @@ void CallMaker::make(const FlowCall& call, const std::stop_token& stop) {
 std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop_token& stop) {
   InvokeOptions options{.deadline = call.deadline,
                         .idempotency_key = call.flow + "-" + std::to_string(call.number),
-                        .signature = call.signature};
+                        .signature = call.signature,
+                        .data = flow::references_to(call.data)};
   // False would cancel the call, which goes on when it is only forgotten.
   options.watch = [&](const InvocationStatus&) {
     switch (wish_for(call, stop)) {
@@ -111,7 +112,11 @@ std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop
     } catch (const Forgotten&) {
       return std::nullopt;
     } catch (const Error& error) {
-      if (!is_unanswered(error)) return failure_of(call, error);
+      if (!is_unanswered(error)) {
+        flow::CallFailed failed = failure_of(call, error);
+        flow::find_lost(client_, call.data, failed);
+        return failed;
+      }
     }
     pause(wait, stop);
     if (wish_for(call, stop) != Wish::answer) return std::nullopt;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arrivals.h"
+#include "flow_run/flow_data.h"
 #include "orchid/client.h"
 
 namespace orchid::flows {
@@ -24,6 +25,7 @@ struct FlowCall {
   std::string function;   // with its version
   std::string signature;  // empty: bytes
   flow::Bytes input;
+  std::vector<DataId> data{};
   std::chrono::nanoseconds deadline{};
 };
 
@@ -41,6 +43,8 @@ class FlowCaller {
   /// None of the flow's calls is looked after any more; those that run go on, and can be asked for
   /// by `start`.
   virtual void forget(const std::string& flow) = 0;
+  /// A node has made the object, and nobody needs it any more.
+  virtual void drop(const DataId& data) = 0;
 };
 
 /// A thread for each call that is under way, up to a limit; others wait.
@@ -55,6 +59,7 @@ class CallMaker final : public FlowCaller {
   void start(FlowCall call) override;
   void stop(const std::string& flow, std::uint64_t number) override;
   void forget(const std::string& flow) override;
+  void drop(const DataId& data) override { drops_.drop(data); }
 
  private:
   enum class Wish : std::uint8_t { answer, cancel, forget };
@@ -70,6 +75,7 @@ class CallMaker final : public FlowCaller {
   Client& client_;
   Arrivals& arrivals_;
   std::size_t most_threads_;
+  flow::DataDrops drops_{client_};
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<FlowCall> waiting_;  // guarded by mutex_, as all below

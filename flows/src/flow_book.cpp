@@ -120,6 +120,7 @@ void FlowBook::apply(Entry& entry, const JournalEvent& event) {
   const FlowRun::Todo todo = entry.run->apply(event);
   for (const std::uint64_t number : todo.stop) parts_.calls.stop(entry.record.id, number);
   start_calls(entry, todo.start);
+  for (const DataId& data : todo.drop) parts_.calls.drop(data);
 }
 
 void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
@@ -134,6 +135,7 @@ void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbe
                         .function = flow::exact_name(entry.run->plan(), call.function->function),
                         .signature = call.function->signature,
                         .input = call.input,
+                        .data = call.data,
                         .deadline = node.deadline.count() == 0
                                         ? std::chrono::nanoseconds(usual_deadline)
                                         : node.deadline});

@@ -1,6 +1,7 @@
 #include "flow_journal.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <variant>
 
@@ -49,12 +50,19 @@ struct RowOf {
             .call = e.call.number,
             .outcome = e.outcome,
             .message = e.message,
-            .output = {}};
+            .output = std::as_bytes(std::span(e.lost))};
   }
   EventRow operator()(const flow::Tick&) const { return {.kind = Kind::tick}; }
   EventRow operator()(const flow::Cancel&) const { return {.kind = Kind::cancel}; }
   EventRow operator()(const flow::GoOn&) const { return {.kind = Kind::go_on}; }
 };
+
+/// Of a failed call the output is which data was lost.
+std::vector<DataId> ids_of(const flow::Bytes& bytes) {
+  std::vector<DataId> ids(bytes.size() / sizeof(DataId));
+  std::memcpy(ids.data(), bytes.data(), ids.size() * sizeof(DataId));
+  return ids;
+}
 
 Result<flow::Event> event_of(const Statement& row) {
   const flow::CallId call{.run = 0, .number = static_cast<std::uint64_t>(row.integer(3))};
@@ -62,7 +70,10 @@ Result<flow::Event> event_of(const Statement& row) {
     case Kind::answered:
       return flow::Answered{.call = call, .output = row.blob(6)};
     case Kind::failed:
-      return flow::CallFailed{.call = call, .outcome = row.text(4), .message = row.text(5)};
+      return flow::CallFailed{.call = call,
+                              .outcome = row.text(4),
+                              .message = row.text(5),
+                              .lost = ids_of(row.blob(6))};
     case Kind::tick:
       return flow::Tick{};
     case Kind::cancel:

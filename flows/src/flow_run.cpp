@@ -95,7 +95,6 @@ void FlowRun::act(const flow::NodeChanged& change, Todo& /*todo*/) {
     node.ended = 0;
     say(fmt::format("{}: running", name));
   } else {
-    if (change.state == flow::NodeState::done) ++nodes_done_;
     node.ended = last_wall_;
     const flow::NodeProgress progress = engine_.progress(change.node);
     say(fmt::format("{}: {}, {} of {}", name, flow::to_string(change.state), progress.done,
@@ -109,6 +108,8 @@ void FlowRun::act(const flow::AttemptFailed& attempt, Todo& /*todo*/) {
 }
 
 void FlowRun::act(const flow::WakeAt& wake, Todo& /*todo*/) { wake_ = wake.at; }
+
+void FlowRun::act(const flow::DropData& drop, Todo& todo) { todo.drop.push_back(drop.data); }
 
 void FlowRun::act(const flow::Ended& /*ended*/, Todo& /*todo*/) {
   wake_.reset();

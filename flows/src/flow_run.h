@@ -29,10 +29,11 @@ class FlowRun {
   FlowRun(const FlowRun&) = delete;
   FlowRun& operator=(const FlowRun&) = delete;
 
-  /// What is to be done about calls.
+  /// What is to be done about calls, and about data.
   struct Todo {
     std::vector<std::uint64_t> start;  // their numbers
     std::vector<std::uint64_t> stop;
+    std::vector<DataId> drop;
   };
   Todo apply(const JournalEvent& event);
   /// Functions are called so from now on, by what documents call them.
@@ -59,7 +60,7 @@ class FlowRun {
 
   /// Counts what there is to tell.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
-  [[nodiscard]] std::uint64_t nodes_done() const { return nodes_done_; }
+  [[nodiscard]] std::uint64_t nodes_done() const { return engine_.nodes_done(); }
   /// A JSON list: state, progress and times of each node.
   [[nodiscard]] nlohmann::ordered_json nodes() const;
   /// Server-sent events of all that was changed after `since`, but not of the flow's own state.
@@ -85,6 +86,7 @@ class FlowRun {
   void act(const flow::NodeChanged& change, Todo& todo);
   void act(const flow::AttemptFailed& attempt, Todo& todo);
   void act(const flow::WakeAt& wake, Todo& todo);
+  void act(const flow::DropData& drop, Todo& todo);
   void act(const flow::Ended& ended, Todo& todo);
   void say(std::string text, bool is_attempt = false);
   [[nodiscard]] nlohmann::ordered_json node(std::uint32_t number) const;
@@ -97,7 +99,6 @@ class FlowRun {
   flow::Time last_at_{};
   UnixMillis last_wall_ = 0;
   std::uint64_t sequence_ = 0;
-  std::uint64_t nodes_done_ = 0;
   std::vector<NodeHistory> history_;  // by node
   std::deque<LogLine> log_;
   std::uint64_t lines_left_out_ = 0;

@@ -188,7 +188,12 @@ Document document_of(const flow::Plan& plan, const Prospects& all) {
 ExitStatus run_plan(Shell& shell, const PlanArguments& arguments) {
   auto checked = checked_file(shell, arguments.file, arguments.offline);
   if (!checked) return shell.status;
-  auto inputs = known_values(checked->plan, arguments.inputs);
+  std::vector<std::string> given = arguments.inputs;
+  if (!arguments.offline) {
+    Client client = shell.client();
+    given = with_data_ids(client, checked->plan, std::move(given));
+  }
+  auto inputs = known_values(checked->plan, given);
   if (!inputs) return shell.report(inputs.error());
   const Prospects all = prospects_of(*checked, arguments, std::move(*inputs));
   if (shell.json)

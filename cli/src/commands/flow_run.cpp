@@ -61,10 +61,11 @@ struct Beginning {
   std::optional<std::string> state;
 };
 
-Result<Beginning> find_beginning(const flow::Plan& plan, const RunArguments& arguments) {
+Result<Beginning> find_beginning(Client& client, const flow::Plan& plan,
+                                 const RunArguments& arguments) {
   std::error_code error;
   if (arguments.state.empty() || !std::filesystem::exists(arguments.state, error)) {
-    auto inputs = input_values(plan, arguments.inputs);
+    auto inputs = input_values(plan, with_data_ids(client, plan, arguments.inputs));
     if (!inputs) return fail(std::move(inputs.error()));
     return Beginning{.inputs = std::move(*inputs), .state = std::nullopt};
   }
@@ -188,7 +189,7 @@ ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   const flow::Checked checked = check_flow(parsed->document, functions);
   if (!checked.faults.empty()) return report_faults(shell, checked.faults);
   // What is wrong with the inputs is told before workers are asked for.
-  const auto beginning = find_beginning(checked.plan, arguments);
+  const auto beginning = find_beginning(client, checked.plan, arguments);
   if (!beginning) return shell.report(beginning.error());
   auto engine = make_engine(checked.plan, *beginning, std::max(arguments.at_once, 1U));
   if (!engine) return shell.report(engine.error());

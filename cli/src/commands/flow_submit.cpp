@@ -36,7 +36,8 @@ ExitStatus run_submit(Shell& shell, const SubmitArguments& arguments) {
   const flow::Checked checked = flow::check_flow(parsed.document, functions, &opened);
   if (!checked.faults.empty()) return report_faults(shell, checked.faults);
   submission.files.assign(opened.begin(), opened.end());
-  const auto inputs = input_values(checked.plan, arguments.inputs);
+  const auto inputs =
+      input_values(checked.plan, with_data_ids(client, checked.plan, arguments.inputs));
   if (!inputs) return shell.report(inputs.error());
   for (std::size_t i = 0; i < inputs->size(); ++i)
     submission.encoded_inputs.emplace_back(checked.plan.inputs[i].name, *(*inputs)[i]);

@@ -57,7 +57,6 @@ void FlowProgress::changed(const flow::NodeChanged& change) {
       shell_.note(fmt::format("{}: {}", node.name, flow::to_string(change.state)));
     return;
   }
-  ++ended_;
   if (shell_.json) return;  // the document says it at the end
   const flow::NodeProgress progress = engine_.progress(change.node);
   std::string parts;
@@ -74,13 +73,18 @@ void FlowProgress::failed(const flow::AttemptFailed& attempt) {
     shell_.note(describe(plan_, attempt) + (attempt.again ? "; it is tried again" : ""));
 }
 
-void FlowProgress::look() {
-  if (keep_ && Clock::now() >= keep_again_) {
-    const Clock::time_point begin = Clock::now();
-    keep_();
-    const Clock::duration took = Clock::now() - begin;
-    keep_again_ = begin + std::max<Clock::duration>(keep_every, took * part_of_time);
-  }
+bool FlowProgress::look() {
+  show_line();
+  if (!keep_) return true;
+  const Clock::time_point begin = Clock::now();
+  if (begin < keep_again_) return false;
+  keep_();
+  const Clock::duration took = Clock::now() - begin;
+  keep_again_ = begin + std::max<Clock::duration>(keep_every, took * part_of_time);
+  return true;
+}
+
+void FlowProgress::show_line() {
   if (!shell_.err_is_terminal || shell_.json || running_.empty()) return;
   const std::uint32_t first = running_.front();
   const flow::NodeProgress progress = engine_.progress(first);
@@ -91,7 +95,7 @@ void FlowProgress::look() {
   if (has_parts(plan_.nodes[first])) line += fmt::format(" {}/{}", progress.done, progress.total);
   if (running_.size() > 1) line += fmt::format(" and {} more", running_.size() - 1);
   shell_.show_passing_line(
-      fmt::format("{}; {} of {} nodes done", line, ended_, plan_.nodes.size()));
+      fmt::format("{}; {} of {} nodes done", line, engine_.nodes_done(), plan_.nodes.size()));
 }
 
 bool FlowProgress::interrupted() {

@@ -30,10 +30,12 @@ class FlowProgress final : public flow::FlowWatch {
 
   void changed(const flow::NodeChanged& change) override;
   void failed(const flow::AttemptFailed& attempt) override;
-  void look() override;
+  [[nodiscard]] bool look() override;
   [[nodiscard]] bool interrupted() override;
 
  private:
+  void show_line();
+
   using Clock = std::chrono::steady_clock;
 
   Shell& shell_;
@@ -43,7 +45,6 @@ class FlowProgress final : public flow::FlowWatch {
   Clock::time_point keep_again_ = Clock::now();
   std::vector<Clock::time_point> begun_;  // of each node
   std::vector<std::uint32_t> running_;
-  std::size_t ended_ = 0;  // nodes
   Clock::time_point asked_;
   bool has_asked_ = false;
 };

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "flow_run/flow_data.h"
 #include "foundation/files.h"
 #include "module/npy.h"
 #include "module/typed_values.h"
@@ -37,6 +38,15 @@ Result<flow::Value> value_of(const flow::PlannedInput& input, const std::string&
 }
 
 }  // namespace
+
+std::vector<std::string> with_data_ids(Client& client, const flow::Plan& plan,
+                                       std::vector<std::string> given) {
+  for (std::string& one : given)
+    for (const flow::PlannedInput& input : plan.inputs)
+      if (const std::string head = input.name + "="; input.type.is_data() && one.starts_with(head))
+        one = head + flow::data_id_of(client, one.substr(head.size()));
+  return given;
+}
 
 Result<std::vector<flow::Value>> known_values(const flow::Plan& plan,
                                               const std::vector<std::string>& given) {

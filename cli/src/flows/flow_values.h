@@ -6,10 +6,16 @@
 #include "flow/engine.h"
 #include "flow/plan.h"
 #include "foundation/result.h"
+#include "orchid/client.h"
 #include "terminal/documents.h"
 #include "terminal/shell.h"
 
 namespace orchid::cli {
+
+/// `given` with the id of each data object in place of its name, as it is now: it stays the same
+/// however long the flow runs. Throws `orchid::Error`.
+[[nodiscard]] std::vector<std::string> with_data_ids(Client& client, const flow::Plan& plan,
+                                                     std::vector<std::string> given);
 
 /// Each of `given` is NAME=VALUE, a text or JSON as the input's type is, or NAME=@FILE: JSON, a
 /// NumPy array (.npy), or what a text or bytes are. Errors: `bad_request`, naming all inputs that

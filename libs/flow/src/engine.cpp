@@ -14,6 +14,16 @@ namespace {
 /// Results that may wait for one before them: what bounds memory when one piece takes for ever.
 constexpr std::uint64_t most_ahead = 4096;
 
+constexpr std::string_view lost_outcome = "data_lost";
+
+/// As the call's next argument.
+void give(const PortType& type, const Bytes& value, StartCall& start) {
+  if (type.is_data())
+    start.data.push_back(data_of(value));
+  else
+    start.input.insert(start.input.end(), value.begin(), value.end());
+}
+
 }  // namespace
 
 std::string_view to_string(NodeState state) {
@@ -95,6 +105,7 @@ void Engine::handle(Answered& event) {
 void Engine::handle(CallFailed& event) {
   const auto call = close(event.call);
   if (!call) return;
+  if (event.outcome == lost_outcome && make_again_for(*call, event)) return;
   fail_attempt(*call, std::move(event.outcome), std::move(event.message));
   queue(call->node);
 }
@@ -197,24 +208,23 @@ const PlannedCall& Engine::call_of(std::uint32_t node, const Work& work) const {
 }
 
 /// What the call is about.
-void Engine::append_argument(std::uint32_t node, const Work& work, Bytes& input) const {
+void Engine::append_argument(std::uint32_t node, const Work& work, StartCall& start) const {
   const PlannedNode& planned = plan_->nodes[node];
   const NodeRun& run = nodes_[node];
-  const auto append = [&input](const Bytes& bytes) {
-    input.insert(input.end(), bytes.begin(), bytes.end());
-  };
   if (is_branching(planned.kind)) {
-    append_branching(node, work, input);
+    append_branching(node, work, start.input);
   } else if (work.judges) {
-    append(run.judged.at(work.index));
-  } else if (run.stage == Stage::merge || planned.kind == NodeKind::iterate) {
-    append(*run.about);
+    give(planned.main.result, run.judged.at(work.index), start);
+  } else if (planned.kind == NodeKind::iterate) {
+    give(planned.gives, *run.about, start);
+  } else if (run.stage == Stage::merge) {
+    give(gathered(planned.main.result), *run.about, start);
   } else if (run.stage == Stage::main && planned.kind == NodeKind::map) {
-    append_element(planned.pieces, *run.about, work.index, input);
+    append_element(planned.pieces, *run.about, work.index, start.input);
   } else if (planned.kind == NodeKind::reduce) {
     const std::uint64_t begin = work.index * planned.fan;
     append_elements(planned.pieces, *run.about, begin,
-                    std::min(begin + planned.fan, count_of(*run.about)), input);
+                    std::min(begin + planned.fan, count_of(*run.about)), start.input);
   }
 }
 
@@ -250,16 +260,17 @@ void Engine::start_call(std::uint32_t node) {
                            .generation = generation_,
                            .step = run.step,
                            .index = work.index,
+                           .round = run.round,
                            .judges = work.judges},
                   .attempt = 1,
                   .function = &function,
                   .input = {}};
   if (const auto failed = run.failures.find(work.index); failed != run.failures.end())
     start.attempt += failed->second;
-  append_argument(node, work, start.input);
+  append_argument(node, work, start);
   for (const std::uint32_t port : function.ports) {
-    const Value value = value_of(plan_->nodes[node].ports[port].source);
-    start.input.insert(start.input.end(), value->begin(), value->end());
+    const PlannedPort& planned = plan_->nodes[node].ports[port];
+    give(planned.type, *value_of(planned.source), start);
   }
   open_.emplace(start.call.number, OpenCall{.node = node, .work = work});
   ++run.open;

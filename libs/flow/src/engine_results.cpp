@@ -84,7 +84,10 @@ void Engine::take_item(std::uint32_t node, std::uint64_t index, Bytes output) {
       end_node(node, std::move(output));
       return;
     }
+    count_data(planned.gives, output);
+    drop_state(node);
     run.about = std::make_shared<const Bytes>(std::move(output));
+    run.has_own_state = true;
     set_stage(run, Stage::main, 1);
     return;
   }
@@ -139,6 +142,8 @@ void Engine::end_node(std::uint32_t node, Bytes output) {
   const PlannedNode& planned = plan_->nodes[node];
   NodeRun& run = nodes_[node];
   stop_calls_of(node);
+  count_data(planned.gives, output);
+  drop_state(node);
   NodeRun done;
   done.state = NodeState::done;
   done.uses = run.uses;
@@ -147,18 +152,32 @@ void Engine::end_node(std::uint32_t node, Bytes output) {
   done.in_order = run.stage == Stage::main && ends_early(planned) ? run.in_order : done.total;
   if (is_branching(planned.kind)) done.total = done.in_order = progress_of_branching(run).total;
   done.is_queued = run.is_queued;
-  if (done.uses != 0 || planned.is_output)
-    done.value = std::make_shared<const Bytes>(std::move(output));
+  done.remakes = run.remakes;
+  done.round = run.round;
+  done.value = std::make_shared<const Bytes>(std::move(output));
   run = std::move(done);
   --nodes_left_;
   actions_.emplace_back(NodeChanged{.node = node, .state = NodeState::done});
   for (const PlannedPort& port : planned.ports) {
     if (port.source.kind != Source::Kind::node) continue;
-    NodeRun& source = nodes_[port.source.index];
-    if (--source.uses == 0 && !plan_->nodes[port.source.index].is_output) source.value = nullptr;
+    --nodes_[port.source.index].uses;
+    forget_unused(port.source.index);
   }
-  for (const std::uint32_t consumer : planned.consumers)
-    if (--nodes_[consumer].missing == 0 && outcome_ == FlowOutcome::running) begin(consumer);
+  forget_unused(node);
+  // When it was made again, those that have ended meanwhile wait for nothing.
+  for (const std::uint32_t consumer : planned.consumers) {
+    NodeRun& waiting = nodes_[consumer];
+    if (waiting.missing != 0 && --waiting.missing == 0 && outcome_ == FlowOutcome::running)
+      begin(consumer);
+  }
+}
+
+/// Its value, if no node needs it any more, and nobody outside.
+void Engine::forget_unused(std::uint32_t node) {
+  NodeRun& run = nodes_[node];
+  if (run.uses != 0 || plan_->nodes[node].is_output || run.value == nullptr) return;
+  drop(plan_->nodes[node].gives, run.value);
+  run.value = nullptr;
 }
 
 void Engine::stop_calls_of(std::uint32_t node) {

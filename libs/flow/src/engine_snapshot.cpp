@@ -157,6 +157,9 @@ struct EngineSnapshot {
     for (std::size_t i = 0; i < engine.nodes_.size(); ++i)
       if (engine.nodes_[i].state != NodeState::waiting)
         nodes.push_back({i, json_of_node(engine.nodes_[i])});
+    Json rounds = Json::array();
+    for (std::size_t i = 0; i < engine.nodes_.size(); ++i)
+      if (engine.nodes_[i].round != 0) rounds.push_back({i, engine.nodes_[i].round});
     Json inputs = Json::array();
     for (const Value& input : engine.inputs_) inputs.push_back(json_of(*input));
     return Json{{"format", format},
@@ -166,6 +169,7 @@ struct EngineSnapshot {
                 {"generation", engine.generation_},
                 {"outcome", to_string(engine.outcome_)},
                 {"inputs", std::move(inputs)},
+                {"rounds", std::move(rounds)},
                 {"nodes", std::move(nodes)}}
         .dump();
   }
@@ -207,6 +211,7 @@ struct EngineSnapshot {
     for (const Json& one : json.value("failures", Json::array()))
       run.failures[one.at(0).get<std::uint64_t>()] = one.at(1).get<unsigned>();
     if (json.contains("last")) run.last = bytes_of(json.at("last"));
+    run.has_own_state = planned.kind == NodeKind::iterate && run.step != 0;
     if (is_branching(planned.kind)) return read_branching(run, planned, json);
     check(engine, node);
     Engine::rewind(run);
@@ -271,8 +276,11 @@ struct EngineSnapshot {
         if (port.source.kind == Source::Kind::node) --engine.nodes_[port.source.index].uses;
     }
     for (std::uint32_t i = 0; i < engine.nodes_.size(); ++i) {
-      const NodeRun& run = engine.nodes_[i];
-      if (run.state == NodeState::done) must(run.missing == 0);
+      NodeRun& run = engine.nodes_[i];
+      // What it was given may be on its way to be made again, for others.
+      if (run.state == NodeState::done) run.missing = 0;
+      if (run.value != nullptr) engine.count_data(engine.plan_->nodes[i].gives, *run.value);
+      if (run.has_own_state) engine.count_data(engine.plan_->nodes[i].gives, *run.about);
       if (run.state == NodeState::done)
         must(run.value != nullptr || (run.uses == 0 && !engine.plan_->nodes[i].is_output));
       else
@@ -301,6 +309,11 @@ struct EngineSnapshot {
       const auto index = node.at(0).get<std::uint32_t>();
       must(index < plan.nodes.size());
       read_node(*engine, index, node.at(1));
+    }
+    for (const Json& one : json.value("rounds", Json::array())) {
+      const auto index = one.at(0).get<std::uint32_t>();
+      must(index < plan.nodes.size());
+      engine->nodes_[index].round = one.at(1).get<std::uint32_t>();
     }
     engine->outcome_ =
         named<FlowOutcome>(json.at("outcome"), FlowOutcome::running, FlowOutcome::done,

@@ -200,7 +200,14 @@ class Shaping {
     shape_end_of_map(*each);
   }
 
+  /// What many calls give is gathered: values, and not objects that lie somewhere.
+  void expect_value(const Step& step, const FunctionType& type) {
+    expect(!type.result.is_data(), step, type,
+           "one that gives a value: results of many calls are gathered, and data objects are not");
+  }
+
   void shape_end_of_map(const FunctionType& each) {
+    expect_value(node_.each, each);
     planned_.gives = node_.ends == Until::never ? gathered(each.result) : each.result;
     shape_until(each.result);
     if (!node_.merge.exists()) return;
@@ -303,6 +310,8 @@ class Shaping {
     if (!good_) return;
     expect(gather->arguments.size() == 2 && gather->arguments[0] == gather->result, node_.merge,
            *gather, "one that takes a state and a result, and gives the next state");
+    expect_value(node_.merge, *gather);
+    expect_value(node_.each, *each);
     expect(hand_out->result.is_span() && !hand_out->arguments.empty(), node_.partition, *hand_out,
            "one that takes the state, and gives a span of work");
     if (!good_) return;
@@ -343,6 +352,7 @@ class Shaping {
     const PortType& problem = divide->arguments[0];
     expect(!solve->arguments.empty() && solve->arguments[0] == problem, node_.each, *solve,
            fmt::format("one whose first value is a problem, {}", to_string(problem)));
+    expect_value(node_.each, *solve);
     const PortType all = gathered(solve->result);
     expect(combine->arguments.size() == 1 && combine->arguments[0] == all &&
                combine->result == solve->result,

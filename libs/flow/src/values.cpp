@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "module/typed_values.h"
+#include "protocol/data_id.h"
 
 namespace orchid::flow {
 namespace {
@@ -51,6 +52,7 @@ module::Signature giving(const PortType& type) { return {.result = type.type, .a
 bool fits(const PortType& type, std::span<const std::byte> bytes) {
   if (type.is_bytes) return true;
   if (type.is_nothing()) return bytes.empty();
+  if (type.is_data()) return bytes.size() == sizeof(DataId);
   const std::size_t element = type.type.element_size();
   if (!is_counted(type)) return bytes.size() == padded(element);
   if (bytes.size() < sizeof(std::uint64_t)) return false;
@@ -82,6 +84,7 @@ void append_elements(const PortType& span, std::span<const std::byte> bytes, std
 }
 
 bool is_something(const PortType& type, std::span<const std::byte> bytes) {
+  if (type.is_data()) return true;
   if (is_counted(type)) return count_of(bytes) != 0;
   if (type.is_bytes) return !bytes.empty();
   if (!type.type.has_structure) return is_not_zero(type.type.scalar, bytes);
@@ -124,7 +127,22 @@ Gathering Gathering::of(std::uint64_t count, Bytes bytes) {
   return gathering;
 }
 
+DataId data_of(std::span<const std::byte> bytes) {
+  DataId data;
+  std::ranges::copy(bytes, data.bytes.begin());
+  return data;
+}
+
+Result<Bytes> value_of_data(std::string_view text) {
+  const auto data = parse_data_id(text);
+  if (!data)
+    return fail(ErrorCode::bad_request,
+                "'" + std::string(text) + "' is no id of a data object, such as d-0123…");
+  return Bytes(data->bytes.begin(), data->bytes.end());
+}
+
 Result<Bytes> value_of_text(const PortType& type, std::string_view text) {
+  if (type.is_data()) return value_of_data(text);
   if (!type.is_text()) return value_of_json(type, text);
   Bytes bytes;
   append(bytes, std::as_bytes(std::span(text)));
@@ -132,10 +150,14 @@ Result<Bytes> value_of_text(const PortType& type, std::string_view text) {
 }
 
 Result<Bytes> value_of_json(const PortType& type, std::string_view json) {
-  if (!type.is_bytes) return module::encode_arguments(taking(type), "[" + std::string(json) + "]");
+  if (!type.is_bytes && !type.is_data())
+    return module::encode_arguments(taking(type), "[" + std::string(json) + "]");
   const auto text = nlohmann::json::parse(json, nullptr, false);
   if (!text.is_string())
-    return fail(ErrorCode::bad_request, "bytes are written as a text between quotes");
+    return fail(ErrorCode::bad_request, type.is_data()
+                                            ? "a data object is written as its id between quotes"
+                                            : "bytes are written as a text between quotes");
+  if (type.is_data()) return value_of_data(text.get_ref<const std::string&>());
   Bytes bytes;
   append(bytes, std::as_bytes(std::span(text.get_ref<const std::string&>())));
   return bytes;

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "flow_run/flow_data.h"
 #include "protocol/digest.h"
 
 namespace orchid::flow {
@@ -28,16 +29,19 @@ std::string idempotency_key(std::string_view key, const StartCall& call, std::st
   constexpr std::size_t of_digest = 16;
   const std::size_t at = exact.find('@');
   const WorkId& work = call.work;
-  const std::string digest = digest_of(call.input);
-  return fmt::format("{}-{}-{}-{}-{}-{}{}-{}-{}-{}", key, work.node, work.stage, work.generation,
-                     work.step, work.index, work.judges ? "u" : "", call.attempt,
+  Bytes given = call.input;
+  for (const DataId& data : call.data)
+    given.insert(given.end(), data.bytes.begin(), data.bytes.end());
+  const std::string digest = digest_of(given);
+  return fmt::format("{}-{}-{}-{}-{}-{}{}-{}-{}-{}-{}", key, work.node, work.stage, work.generation,
+                     work.step, work.index, work.judges ? "u" : "", work.round, call.attempt,
                      at == std::string_view::npos ? "" : exact.substr(at + 1, of_digest),
                      digest.substr(digest.find(':') + 1, of_digest));
 }
 
 MadeCalls make_calls(Client& client, const Plan& plan, const CallsOptions& options,
                      std::shared_ptr<FlowInbox> inbox) {
-  if (!options.by_gateway) {
+  if (!options.by_gateway && !moves_data(plan)) {
     try {
       return {.calls = calls_on_lease(client, plan, options, inbox), .on_lease = true};
     } catch (const Error& error) {

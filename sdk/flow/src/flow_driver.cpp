@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace orchid::flow {
 namespace {
@@ -37,11 +38,12 @@ class Driver {
       if (now >= next_look_) {
         next_look_ = now + look_every;
         flow_.calls.rest();
-        flow_.watch.look();
+        if (flow_.watch.look()) drop_unused();
       }
     }
     // Behind the end, too: what has been computed is not computed again when the flow goes on.
     for (Event& event : flow_.calls.take(flow_.inbox, {}).events) apply_end(std::move(event));
+    if (flow_.engine.outcome() == FlowOutcome::done) drop_unused();
   }
 
  private:
@@ -78,13 +80,19 @@ class Driver {
   void act(const NodeChanged& change) { flow_.watch.changed(change); }
   void act(const AttemptFailed& attempt) { flow_.watch.failed(attempt); }
   void act(const WakeAt& wake) { wake_ = wake.at; }
+  void act(const DropData& drop) { unused_.push_back(drop.data); }
   void act(const Ended& /*ended*/) { wake_.reset(); }
+
+  void drop_unused() {
+    for (const DataId& data : std::exchange(unused_, {})) flow_.calls.drop(data);
+  }
 
   const FlowDrive& flow_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point next_look_ = start_ + look_every;
   std::optional<Time> wake_;
-  std::uint32_t window_ = 0;  // as it was seen last
+  std::vector<DataId> unused_;  // to be dropped
+  std::uint32_t window_ = 0;    // as it was seen last
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "call_failure.h"
 #include "flow_run/flow_calls.h"
+#include "flow_run/flow_data.h"
 #include "free_cores.h"
 
 namespace orchid::flow {
@@ -67,6 +68,8 @@ class GatewayCalls final : public FlowCalls {
   }
 
   void ended(CallId /*call*/) override {}
+
+  void drop(const DataId& data) override { drops_.drop(data); }
 
   [[nodiscard]] std::uint32_t window() const override { return window_; }
 
@@ -143,6 +146,7 @@ class GatewayCalls final : public FlowCalls {
       next.key = idempotency_key(key_, next.call, exact_name(plan_, next.call.function->function));
     InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
                           .idempotency_key = next.key,
+                          .data = references_to(next.call.data),
                           .signature = next.call.function->signature,
                           .at_most_once = next.at_most_once};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
@@ -150,7 +154,9 @@ class GatewayCalls final : public FlowCalls {
       call_or_call_anew(next, options);
     } catch (const Error& error) {
       if (is_lost(error)) keep_key(next);
-      inbox_->put(failure_of(id, error));
+      CallFailed failed = failure_of(id, error);
+      find_lost(client_, next.call.data, failed);
+      inbox_->put(std::move(failed));
     } catch (const std::exception& error) {  // no memory for a large answer
       inbox_->put(CallFailed{.call = id, .outcome = "system", .message = error.what()});
     }
@@ -201,6 +207,7 @@ class GatewayCalls final : public FlowCalls {
   Client& client_;
   const Plan& plan_;
   std::shared_ptr<FlowInbox> inbox_;
+  DataDrops drops_{client_};
   std::uint32_t window_;
   std::string key_;
   const std::string anew_ = new_flow_key();  // calls of no other run have it in their keys

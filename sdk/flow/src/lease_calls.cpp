@@ -141,6 +141,8 @@ class LeaseCalls final : public FlowCalls {
 
   void ended(CallId /*call*/) override {}
 
+  void drop(const DataId& /*data*/) override {}  // no flow with data comes here
+
   [[nodiscard]] FlowInbox::Taken take(FlowInbox& inbox,
                                       std::chrono::nanoseconds patience) override {
     FlowInbox::Taken taken = inbox.take_now();

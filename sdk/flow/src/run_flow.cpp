@@ -65,9 +65,12 @@ FlowFailure failure_of(const flow::Plan& plan, const flow::AttemptFailed& attemp
           .again = attempt.again};
 }
 
-flow::Bytes bytes_of(const flow::PlannedInput& input, const FlowInputs::Given& given) {
+flow::Bytes bytes_of(Client& client, const flow::PlannedInput& input,
+                     const FlowInputs::Given& given) {
   if (given.is_text) {
-    auto bytes = flow::value_of_text(input.type, as_text(given.value.bytes));
+    std::string text(as_text(given.value.bytes));
+    if (input.type.is_data()) text = flow::data_id_of(client, text);
+    auto bytes = flow::value_of_text(input.type, text);
     if (!bytes) refuse(fmt::format("input '{}': {}", input.name, bytes.error().message));
     return std::move(*bytes);
   }
@@ -76,7 +79,8 @@ flow::Bytes bytes_of(const flow::PlannedInput& input, const FlowInputs::Given& g
   return given.value.bytes;
 }
 
-std::vector<flow::Value> values_of(const flow::Plan& plan, const FlowInputs& inputs) {
+std::vector<flow::Value> values_of(Client& client, const flow::Plan& plan,
+                                   const FlowInputs& inputs) {
   const auto name_of = [](const FlowInputs::Given& given) { return given.value.name; };
   for (const FlowInputs::Given& given : inputs.given())
     if (std::ranges::find(plan.inputs, given.value.name, &flow::PlannedInput::name) ==
@@ -88,7 +92,7 @@ std::vector<flow::Value> values_of(const flow::Plan& plan, const FlowInputs& inp
     if (given == inputs.given().end())
       refuse(fmt::format("flow '{}' needs a value of its input '{}' ({})", plan.name, input.name,
                          to_string(input.type)));
-    values.push_back(std::make_shared<const flow::Bytes>(bytes_of(input, *given)));
+    values.push_back(std::make_shared<const flow::Bytes>(bytes_of(client, input, *given)));
   }
   return values;
 }
@@ -106,12 +110,14 @@ class Told final : public flow::FlowWatch {
   void failed(const flow::AttemptFailed& attempt) override {
     if (options_.attempt_failed) options_.attempt_failed(failure_of(plan_, attempt));
   }
-  void look() override {
+  [[nodiscard]] bool look() override {
     if (options_.watch && !options_.watch(all_of(plan_, engine_))) inbox_.put_interrupt(true);
+    if (!options_.keep) return true;
     const Clock::time_point now = Clock::now();
-    if (!options_.keep || now - kept_ < options_.keep_every) return;
+    if (now - kept_ < options_.keep_every) return false;
     kept_ = now;
     options_.keep(engine_.snapshot());
+    return true;
   }
   [[nodiscard]] bool interrupted() override { return true; }
 
@@ -215,8 +221,9 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
   const flow::EngineOptions engine_options{.window = std::max(options.calls_at_once, 1U),
                                            .key = flow::new_flow_key()};
   flow::Engine engine = value_or_throw(
-      options.state.empty() ? flow::Engine::start(plan, values_of(plan, inputs), engine_options)
-                            : flow::Engine::resume(plan, options.state, engine_options));
+      options.state.empty()
+          ? flow::Engine::start(plan, values_of(client, plan, inputs), engine_options)
+          : flow::Engine::resume(plan, options.state, engine_options));
   const auto inbox = std::make_shared<flow::FlowInbox>();
   const std::stop_callback cancel(options.stop, [&inbox] { inbox->put_interrupt(true); });
   const unsigned threads = options.calls_at_once == 0 ? 2 * options.workers : options.calls_at_once;

@@ -67,6 +67,7 @@ class CallsHere final : public flow::FlowCalls {
     if (answers_too_late) inbox_.put(flow::Answered{.call = call, .output = bytes_of("late")});
   }
   void ended(flow::CallId /*call*/) override { ++taken; }
+  void drop(const DataId& data) override { dropped.push_back(data); }
   [[nodiscard]] std::uint32_t window() const override { return window_; }
 
   unsigned to_lose = 0;
@@ -76,6 +77,7 @@ class CallsHere final : public flow::FlowCalls {
   bool answers_too_late = false;
   std::uint32_t window_ = 1;
   std::vector<std::chrono::nanoseconds> deadlines;
+  std::vector<DataId> dropped;
 
  private:
   flow::FlowInbox& inbox_;
@@ -123,6 +125,45 @@ TEST_CASE("a lost call is made again after its back-off, and told") {
   CHECK(stage.calls.deadlines.size() == 3);
 }
 
+TEST_CASE("data that no node needs is dropped, but never before what was reached is kept") {
+  const flow::Plan plan = plan_of_text(
+      "flow: made\n"
+      "nodes:\n  a: {kind: call, function: make}\n  b: {kind: call, function: see}\n"
+      "functions: {make: 'data<u8>()', see: 'void(data<u8>)'}\n"
+      "edges: [{from: a, to: b}]\noutputs: {}\n");
+  flow::Engine engine = flow::Engine::start(plan, {}, {}).value();
+  flow::FlowInbox inbox;
+  class MakesData final : public flow::FlowCalls {
+   public:
+    explicit MakesData(flow::FlowInbox& to) : inbox_(to) {}
+    void start(const flow::StartCall& call, const flow::PlannedNode& /*node*/) override {
+      if (call.data.empty()) return inbox_.put(flow::Answered{.call = call.call, .output = id});
+      given = call.data;
+      inbox_.put(flow::Answered{.call = call.call, .output = {}});
+    }
+    void stop(flow::CallId /*call*/) override {}
+    void ended(flow::CallId /*call*/) override {}
+    void drop(const DataId& data) override { dropped.push_back(data); }
+    [[nodiscard]] std::uint32_t window() const override { return 1; }
+    flow::Bytes id = flow::Bytes(sizeof(DataId), std::byte{7});
+    std::vector<DataId> given;
+    std::vector<DataId> dropped;
+
+   private:
+    flow::FlowInbox& inbox_;
+  } calls(inbox);
+  std::ostringstream out;
+  std::ostringstream err;
+  Shell shell{out, err};
+  unsigned dropped_before_kept = 0;
+  FlowProgress progress(shell, plan, engine, [&] { dropped_before_kept += calls.dropped.size(); });
+  flow::drive({.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
+  REQUIRE(engine.outcome() == flow::FlowOutcome::done);
+  REQUIRE(calls.given.size() == 1);
+  CHECK(calls.dropped == calls.given);
+  CHECK(dropped_before_kept == 0);
+}
+
 TEST_CASE("a worker that comes later has a call while the first one still runs") {
   const flow::Plan plan = plan_of_text(
       "flow: two\nfunctions: {f: bytes}\ninputs: {text: bytes}\n"
@@ -145,6 +186,7 @@ TEST_CASE("a worker that comes later has a call while the first one still runs")
     }
     void stop(flow::CallId /*call*/) override {}
     void ended(flow::CallId /*call*/) override {}
+    void drop(const DataId& /*data*/) override {}
     void rest() override {
       if (++looks_ > 10) inbox_.put_interrupt(true);  // it would not end by itself
     }
@@ -159,7 +201,7 @@ TEST_CASE("a worker that comes later has a call while the first one still runs")
    public:
     void changed(const flow::NodeChanged& /*change*/) override {}
     void failed(const flow::AttemptFailed& /*attempt*/) override {}
-    void look() override {}
+    [[nodiscard]] bool look() override { return true; }
     [[nodiscard]] bool interrupted() override { return false; }
   } watch;
   flow::drive({.plan = plan,

@@ -38,6 +38,8 @@ class HeldCalls final : public FlowCaller {
   void forget(const std::string& flow) override {
     std::erase_if(open, [&](const FlowCall& call) { return call.flow == flow; });
   }
+  void drop(const DataId& data) override { dropped.push_back(data); }
+  std::vector<DataId> dropped;
   std::deque<FlowCall> open;
   std::multiset<std::uint64_t> started;  // numbers
   unsigned stopped = 0;

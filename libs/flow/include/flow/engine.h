@@ -50,6 +50,8 @@ struct CallFailed {
   CallId call;
   std::string outcome;
   std::string message;
+  /// With `data_lost`: which of the objects that it was given are gone; none: not known.
+  std::vector<DataId> lost{};
 };
 /// Time has passed, or the driver has begun.
 struct Tick {};
@@ -72,6 +74,7 @@ struct WorkId {
   std::uint32_t generation = 0;  // how often the flow has gone on from its end
   std::uint64_t step = 0;        // of an iteration; level of a reduction
   std::uint64_t index = 0;       // of a piece or a group
+  std::uint32_t round = 0;       // how often the node was begun anew, since data was lost
   bool judges = false;           // it asks `until` of the result
   friend auto operator<=>(const WorkId&, const WorkId&) = default;
 };
@@ -83,6 +86,7 @@ struct StartCall {
   unsigned attempt = 1;
   const PlannedCall* function = nullptr;  // of the plan
   Bytes input;
+  std::vector<DataId> data{};  // that it is given, in the order of its arguments
 };
 /// Its answer is not wanted any more. Of a flow that has ended early it still counts if it comes.
 struct StopCall {
@@ -105,9 +109,14 @@ struct AttemptFailed {
 struct WakeAt {
   Time at{};
 };
+/// A node has made this object, and nobody needs it any more.
+struct DropData {
+  DataId data;
+};
 /// Nothing more will happen by itself.
 struct Ended {};
-using Action = std::variant<StartCall, StopCall, NodeChanged, AttemptFailed, WakeAt, Ended>;
+using Action =
+    std::variant<StartCall, StopCall, NodeChanged, AttemptFailed, WakeAt, DropData, Ended>;
 
 enum class FlowOutcome : std::uint8_t { running, done, failed, cancelled };
 [[nodiscard]] std::string_view to_string(FlowOutcome outcome);
@@ -153,6 +162,8 @@ class Engine {
   /// Of the plan's output; null until its node is done.
   [[nodiscard]] Value output(std::size_t number) const;
   [[nodiscard]] std::size_t open_calls() const { return open_.size(); }
+  /// One whose data was lost is not done until it has been made again.
+  [[nodiscard]] std::size_t nodes_done() const { return nodes_.size() - nodes_left_; }
 
  private:
   friend struct EngineSnapshot;
@@ -196,6 +207,7 @@ class Engine {
     Value value;                // once it is done, and for as long as somebody uses it
     Stage stage = Stage::main;
     Value about;                                 // pieces, elements, the state, all results
+    bool has_own_state = false;                  // of an iteration: a step has made it
     std::uint64_t step = 0;                      // of an iteration; level of a reduction
     std::uint64_t total = 1;                     // calls of the stage
     std::uint64_t next = 0;                      // the first that was not started
@@ -209,6 +221,8 @@ class Engine {
     std::unique_ptr<MasterRun> master;          // of a `master` that has begun
     std::unique_ptr<std::vector<Branch>> tree;  // of a `divide` that has begun
     std::uint32_t open = 0;
+    unsigned remakes = 0;     // so often it asked for data that was lost
+    std::uint32_t round = 0;  // WorkId::round
     bool is_queued = false;
   };
 
@@ -225,7 +239,7 @@ class Engine {
   void begin(std::uint32_t node);
   void set_stage(NodeRun& run, Stage stage, std::uint64_t total);
   [[nodiscard]] const PlannedCall& call_of(std::uint32_t node, const Work& work) const;
-  void append_argument(std::uint32_t node, const Work& work, Bytes& input) const;
+  void append_argument(std::uint32_t node, const Work& work, StartCall& start) const;
   void start_call(std::uint32_t node);
   [[nodiscard]] bool can_start(std::uint32_t node) const;
   void queue(std::uint32_t node);
@@ -237,11 +251,20 @@ class Engine {
   void take_judged(std::uint32_t node, std::uint64_t index, Bytes output);
   void end_stage(std::uint32_t node);
   void end_node(std::uint32_t node, Bytes output);
+  void forget_unused(std::uint32_t node);
   void fail_attempt(const OpenCall& call, std::string outcome, std::string message);
   void stop(FlowOutcome outcome);
   void stop_calls_of(std::uint32_t node);
   static void rewind(NodeRun& run);
   [[nodiscard]] std::string part_of(std::uint32_t node, const Work& work) const;
+
+  // engine_data.cpp
+  void count_data(const PortType& type, const Bytes& value);
+  void drop(const PortType& type, const Value& value);
+  void drop_state(std::uint32_t node);
+  void set_back(std::uint32_t node);
+  void make_again(std::uint32_t node);
+  [[nodiscard]] bool make_again_for(const OpenCall& call, const CallFailed& event);
 
   // engine_branching.cpp
   void begin_branching(std::uint32_t node);
@@ -268,7 +291,8 @@ class Engine {
   std::unordered_map<std::uint64_t, OpenCall> open_;
   std::unordered_map<std::uint64_t, OpenCall> stopped_;  // by the flow's end
   std::multimap<Time, OpenCall> delayed_;
-  std::deque<std::uint32_t> queue_;  // nodes that may have calls to start
+  std::unordered_map<DataId, std::uint32_t> made_;  // of the objects of nodes: values that are one
+  std::deque<std::uint32_t> queue_;                 // nodes that may have calls to start
   std::uint64_t next_call_ = 0;
   std::uint32_t generation_ = 0;  // how often it has gone on
   Time now_{};

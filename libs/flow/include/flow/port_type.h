@@ -26,6 +26,8 @@ struct PortType {
            (type.kind == module::TypeKind::scalar || type.kind == module::TypeKind::structure);
   }
   [[nodiscard]] bool is_text() const { return is_bytes || type.kind == module::TypeKind::string; }
+  /// A data object: the value is its id, 16 bytes, and the object stays where it is.
+  [[nodiscard]] bool is_data() const { return !is_bytes && type.kind == module::TypeKind::data; }
   [[nodiscard]] bool is_span() const { return !is_bytes && type.kind == module::TypeKind::span; }
   friend bool operator==(const PortType& a, const PortType& b) {
     return a.is_bytes == b.is_bytes && module::to_string(a.type) == module::to_string(b.type);

@@ -11,6 +11,7 @@
 
 #include "flow/port_type.h"
 #include "foundation/result.h"
+#include "protocol/data_id.h"
 
 namespace orchid::flow {
 
@@ -30,7 +31,10 @@ void append_element(const PortType& span, std::span<const std::byte> bytes, std:
 void append_elements(const PortType& span, std::span<const std::byte> bytes, std::uint64_t begin,
                      std::uint64_t end, Bytes& out);
 
-/// Not 0, false or empty.
+/// Which object a value of a data type is.
+[[nodiscard]] DataId data_of(std::span<const std::byte> bytes);
+
+/// Not 0, false or empty; any data object.
 [[nodiscard]] bool is_something(const PortType& type, std::span<const std::byte> bytes);
 
 /// Joins results, in the order in which they are added, to one value of the type
@@ -50,7 +54,8 @@ class Gathering {
   Bytes bytes_;              // of elements, with nothing between them
 };
 
-/// A text that people wrote: JSON, or for strings and bytes the text itself. Errors: `bad_request`.
+/// A text that people wrote: JSON, or for strings, bytes and ids of data objects the text itself.
+/// Errors: `bad_request`.
 [[nodiscard]] Result<Bytes> value_of_text(const PortType& type, std::string_view text);
 
 /// Between values and JSON, as `orchid invoke --args` takes it; bytes are a text. Errors:

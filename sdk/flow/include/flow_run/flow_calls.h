@@ -33,6 +33,8 @@ class FlowCalls {
   [[nodiscard]] virtual FlowInbox::Taken take(FlowInbox& inbox, std::chrono::nanoseconds patience) {
     return inbox.take(patience);
   }
+  /// A node of the flow has made the object, and nobody needs it any more.
+  virtual void drop(const DataId& data) = 0;
   /// The driver does something else for a while, which may last.
   virtual void rest() {}
   /// How many calls are worth having open now.
@@ -53,8 +55,8 @@ inline constexpr std::chrono::hours longest_deadline{24};
 
 /// A name for one run of a flow (EngineOptions::key) that no other one has.
 [[nodiscard]] std::string new_flow_key();
-/// Of one attempt of a call, in the run `key`. `exact`: what is called. The input is in it: a run
-/// that goes on may hand out other work in the same place.
+/// Of one attempt of a call, in the run `key`. `exact`: what is called. The input and the data are
+/// in it: a run that goes on may hand out other work in the same place.
 [[nodiscard]] std::string idempotency_key(std::string_view key, const StartCall& call,
                                           std::string_view exact);
 
@@ -71,7 +73,8 @@ struct MadeCalls {
   std::unique_ptr<FlowCalls> calls;
   bool on_lease = false;
 };
-/// All functions are loaded when it returns. Client and plan outlive it. Throws `orchid::Error`.
+/// On a lease unless the flow moves data. All functions are loaded when it returns. Client and plan
+/// outlive it. Throws `orchid::Error`.
 [[nodiscard]] MadeCalls make_calls(Client& client, const Plan& plan, const CallsOptions& options,
                                    std::shared_ptr<FlowInbox> inbox);
 

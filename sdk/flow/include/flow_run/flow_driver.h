@@ -16,8 +16,9 @@ class FlowWatch {
   FlowWatch& operator=(const FlowWatch&) = delete;
   virtual void changed(const NodeChanged& change) = 0;
   virtual void failed(const AttemptFailed& attempt) = 0;
-  /// Now and then; several times a second. The engine is between two events.
-  virtual void look() = 0;
+  /// Now and then; several times a second. The engine is between two events. Whether no other run
+  /// will go on from what was before: data that is not needed from here on is dropped then.
+  [[nodiscard]] virtual bool look() = 0;
   /// Somebody wants the flow to end (Ctrl-C). Whether it does.
   [[nodiscard]] virtual bool interrupted() = 0;
   /// The engine is given the event next: for those who keep a journal.

@@ -1,0 +1,132 @@
+// The half of the engine that looks after data objects: they are dropped when nobody needs them any
+// more, and what is lost is made again by the nodes that made it.
+#include <algorithm>
+#include <utility>
+
+#include "flow/engine.h"
+
+namespace orchid::flow {
+namespace {
+
+/// So often a node may ask for what it lacks, from the flow's beginning or its going on.
+constexpr unsigned most_remakes = 8;
+
+bool made_by_node(const PlannedPort& port) {
+  return port.type.is_data() && port.source.kind == Source::Kind::node;
+}
+
+}  // namespace
+
+/// A node has given it. One object may be several values: who is given one may give it on.
+void Engine::count_data(const PortType& type, const Bytes& value) {
+  if (type.is_data()) ++made_[data_of(value)];
+}
+
+/// A value of the type is not needed any more.
+void Engine::drop(const PortType& type, const Value& value) {
+  if (!type.is_data() || value == nullptr) return;
+  const auto found = made_.find(data_of(*value));
+  if (found == made_.end() || --found->second != 0) return;
+  const DataId data = found->first;
+  made_.erase(found);
+  // What the flow was given is its user's.
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (plan_->inputs[i].type.is_data() && data_of(*inputs_[i]) == data) return;
+  actions_.emplace_back(DropData{.data = data});
+}
+
+/// The state of an iteration, if one of its steps has made it.
+void Engine::drop_state(std::uint32_t node) {
+  if (nodes_[node].has_own_state) drop(plan_->nodes[node].gives, nodes_[node].about);
+}
+
+/// As it was before it began. What it gave, and what it had reached, are gone.
+void Engine::set_back(std::uint32_t node) {
+  NodeRun& run = nodes_[node];
+  stop_calls_of(node);
+  std::erase_if(delayed_, [node](const auto& call) { return call.second.node == node; });
+  if (run.state == NodeState::done) {
+    ++nodes_left_;
+    drop(plan_->nodes[node].gives, run.value);
+    // It needs again what comes to its ports.
+    for (const PlannedPort& port : plan_->nodes[node].ports)
+      if (port.source.kind == Source::Kind::node) ++nodes_[port.source.index].uses;
+  } else {
+    drop_state(node);
+  }
+  NodeRun fresh;
+  fresh.missing = run.missing;
+  fresh.uses = run.uses;
+  fresh.remakes = run.remakes;
+  fresh.round = run.round + 1;
+  fresh.is_queued = run.is_queued;
+  run = std::move(fresh);
+  actions_.emplace_back(NodeChanged{.node = node, .state = run.state});
+}
+
+/// A node whose value is gone runs again, and before it those whose values it needs and that are
+/// gone as well. Who has not ended and needs its value waits for it.
+void Engine::make_again(std::uint32_t node) {
+  std::vector<std::uint32_t> waiting{node};
+  while (!waiting.empty()) {
+    const std::uint32_t next = waiting.back();
+    waiting.pop_back();
+    if (nodes_[next].state != NodeState::done) continue;  // it was named twice
+    set_back(next);
+    for (const std::uint32_t consumer : plan_->nodes[next].consumers) {
+      NodeRun& run = nodes_[consumer];
+      if (run.state == NodeState::running) set_back(consumer);
+      if (run.state == NodeState::waiting) ++run.missing;
+    }
+    for (const PlannedPort& port : plan_->nodes[next].ports) {
+      if (port.source.kind != Source::Kind::node) continue;
+      const NodeRun& source = nodes_[port.source.index];
+      if (source.state != NodeState::done)
+        ++nodes_[next].missing;
+      else if (source.value == nullptr)
+        waiting.push_back(port.source.index);  // which counts itself as missing here
+    }
+  }
+}
+
+/// False: none of it can be made again, or that was tried often enough.
+bool Engine::make_again_for(const OpenCall& call, const CallFailed& event) {
+  const std::uint32_t node = call.node;
+  const PlannedNode& planned = plan_->nodes[node];
+  NodeRun& run = nodes_[node];
+  const auto is_lost = [&event](const Bytes& value) {
+    return event.lost.empty() || std::ranges::find(event.lost, data_of(value)) != event.lost.end();
+  };
+  std::vector<std::uint32_t> makers;
+  for (const PlannedPort& port : planned.ports)
+    if (made_by_node(port) && is_lost(*nodes_[port.source.index].value))
+      makers.push_back(port.source.index);
+  const bool state_is_data = planned.gives.is_data();
+  const bool own_state = state_is_data && run.has_own_state && is_lost(*run.about);
+  const bool next_state =
+      state_is_data && call.work.judges && is_lost(run.judged.at(call.work.index));
+  if ((makers.empty() && !own_state && !next_state) || run.remakes == most_remakes) return false;
+  actions_.emplace_back(AttemptFailed{.node = node,
+                                      .part = part_of(node, call.work),
+                                      .attempt = ++run.remakes,
+                                      .outcome = event.outcome,
+                                      .message = event.message + "; it is made again",
+                                      .again = true});
+  if (next_state && makers.empty() && !own_state) {  // one step makes it
+    run.judged.erase(call.work.index);
+    run.again.push_back({.index = call.work.index});
+    ++run.round;
+    queue(node);
+    return true;
+  }
+  set_back(node);
+  for (const std::uint32_t maker : makers) make_again(maker);
+  // From the front: who is needed by others stands before them.
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+    if (outcome_ == FlowOutcome::running && nodes_[i].state == NodeState::waiting &&
+        nodes_[i].missing == 0)
+      begin(i);
+  return true;
+}
+
+}  // namespace orchid::flow
