@@ -16,7 +16,7 @@ namespace {
 using Done = std::function<void(Result<KeptOutput>)>;
 
 /// Longer than a gateway takes to hear from its executors.
-constexpr int most_tries = 40;
+constexpr std::chrono::seconds longest_wait{10};
 constexpr std::chrono::milliseconds between_tries{250};
 
 /// One output, from the question for a room to its seal: each step holds it until the next one. On
@@ -58,7 +58,8 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
 
   void open(Result<ReachableData> room) {
     // After a start nothing is put under a name for some seconds; the call need not fail for that.
-    if (!room && room.error().code == ErrorCode::unreachable && ++tries_ < most_tries)
+    if (!room && room.error().code == ErrorCode::unreachable &&
+        std::chrono::steady_clock::now() < give_up_)
       return begin_again();
     if (!room) return end(fail(std::move(room.error())));
     room_ = room->object.id;
@@ -115,7 +116,8 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
   Done done_;
   DataId room_;
   boost::asio::steady_timer pause_;
-  int tries_ = 0;
+  const std::chrono::steady_clock::time_point give_up_ =
+      std::chrono::steady_clock::now() + longest_wait;
 };
 
 }  // namespace

@@ -146,8 +146,8 @@ class GatewayCalls final : public FlowCalls {
       next.key = idempotency_key(key_, next.call, exact_name(plan_, next.call.function->function));
     InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
                           .idempotency_key = next.key,
-                          .data = references_to(next.call.data),
                           .signature = next.call.function->signature,
+                          .data = references_to(next.call.data),
                           .at_most_once = next.at_most_once};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
     try {

@@ -11,6 +11,7 @@
 #include "flow/engine.h"
 #include "flow_run/deployed_functions.h"
 #include "flow_run/flow_calls.h"
+#include "flow_run/flow_data.h"
 #include "flow_run/flow_driver.h"
 #include "foundation/files.h"
 
