@@ -37,7 +37,9 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
   parts_.objects.unmap_rooms();
-  const std::string_view left = call.device.end_call();
+  std::string_view left = call.device.end_call();
+  const std::string_view left_inline = inline_calls_.end_call(call.device);
+  if (left.empty()) left = left_inline;
   parts_.hygiene.expect_team(parts_.cores.thread_count());
   std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
   if (spoiled.empty()) spoiled = left;
@@ -55,10 +57,12 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   const Verdict told = has_objects ? end_objects(step) : step;
   page.calls.store(number_, std::memory_order_relaxed);
   if (spoiled.empty() && parts_.objects.has_given_up()) spoiled = "its depot did not answer";
+  const LoadedModule* const module =
+      parts_.modules.find(request.header.slot, request.header.generation);
   transport::LaneWorker::Answer answer{.outcome = told.outcome,
                                        .run_time = run_time,
                                        .message = told.message,
-                                       .quick_code = slots_[request.header.slot].quick};
+                                       .quick_code = module != nullptr && module->quick};
   if (!parts_.log.empty()) {
     answer.log = parts_.log.text();
     answer.log_dropped = parts_.log.dropped();

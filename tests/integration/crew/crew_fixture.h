@@ -67,6 +67,15 @@ class ExecutorCrews final : public sdk::CrewSource {
   std::vector<LeaseId> members_;  // guarded by mutex_
 };
 
+/// What a reply begins with.
+template <typename T>
+[[nodiscard]] T value_of(const Reply& reply) {
+  T value{};
+  REQUIRE(reply.output.size() >= sizeof(value));
+  std::memcpy(&value, reply.output.data(), sizeof(value));
+  return value;
+}
+
 /// As tests/data/functions/walks_crew.c has it.
 struct Walk {
   std::uint32_t left = 0;

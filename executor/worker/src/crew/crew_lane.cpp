@@ -13,23 +13,6 @@ constexpr std::uint32_t no_slot = ~std::uint32_t{0};
 
 }  // namespace
 
-void CrewLane::linked(const Module& module) {
-  unlinked(module.slot);
-  modules_.push_back({.key = crew::module_key(module.digest),
-                      .slot = module.slot,
-                      .generation = module.generation,
-                      .entries = module.entries});
-}
-
-void CrewLane::unlinked(std::uint32_t slot) {
-  std::erase_if(modules_, [slot](const Linked& each) { return each.slot == slot; });
-}
-
-const CrewLane::Linked* CrewLane::find(std::uint64_t key) const {
-  const auto found = std::ranges::find(modules_, key, &Linked::key);
-  return found == modules_.end() ? nullptr : &*found;
-}
-
 void CrewLane::begin(const transport::CrewMessage& message) {
   call_ = message.header;
   from_ = message.from;
@@ -59,7 +42,7 @@ Result<std::optional<transport::LaneRequest>> CrewLane::receive() {
       }
       continue;
     }
-    const Linked* module = find(crew::module_key_of(call_));
+    const LoadedModule* module = modules_.find_key(crew::module_key_of(call_));
     transport::LaneRequest& taken = request->emplace();
     taken.header = call_;
     // What else a call's header may say is for lanes.
@@ -146,14 +129,14 @@ std::optional<CrewLane::Refusal> CrewLane::find_fault(const Step& step,
                        "circles, or its caller has to allow more hops"};
   entry = call_.entry;
   if (step.entry.empty()) return std::nullopt;
-  const Linked* module = find(crew::module_key_of(call_));
+  const LoadedModule* module = modules_.find_key(crew::module_key_of(call_));
   const auto found = module == nullptr ? std::vector<std::string>::const_iterator{}
-                                       : std::ranges::find(module->entries, step.entry);
-  if (module == nullptr || found == module->entries.end())
+                                       : std::ranges::find(module->names, step.entry);
+  if (module == nullptr || found == module->names.end())
     return Refusal{.outcome = Outcome::function_error,
                    .message = fmt::format("orchid_forward: the module has no entry '{}'",
                                           step.entry.substr(0, limits::function_name_length))};
-  entry = static_cast<std::uint16_t>(found - module->entries.begin());
+  entry = static_cast<std::uint16_t>(found - module->names.begin());
   return std::nullopt;
 }
 

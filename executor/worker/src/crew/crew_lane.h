@@ -7,18 +7,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "protocol/outcome.h"
 #include "transport/crew_end.h"
 #include "transport/lane.h"
+#include "user_code/module_table.h"
 
 namespace orchid::executor {
 
 /// The worker's one thread.
 class CrewLane final : public transport::LaneWorker {
  public:
-  explicit CrewLane(transport::CrewEnd end) : end_(std::move(end)) {}
+  CrewLane(transport::CrewEnd end, const ModuleTable& modules)
+      : end_(std::move(end)), modules_(modules) {}
 
   /// Calls that their client has cancelled are answered here, and never run.
   [[nodiscard]] Result<std::optional<transport::LaneRequest>> receive() override;
@@ -30,16 +31,6 @@ class CrewLane final : public transport::LaneWorker {
   [[nodiscard]] int wake_descriptor() const override { return end_.wake_descriptor(); }
 
   [[nodiscard]] const transport::CrewEnd::Place& place() const { return end_.place(); }
-
-  /// A module that this member has linked: others name it by its digest, and its entries by name.
-  struct Module {
-    std::string_view digest;
-    std::uint32_t slot = 0;
-    std::uint32_t generation = 0;
-    std::vector<std::string> entries;  // sorted: entry k is called by the number k
-  };
-  void linked(const Module& module);
-  void unlinked(std::uint32_t slot);
 
   /// Where the running call asks to go on.
   struct Step {
@@ -61,18 +52,11 @@ class CrewLane final : public transport::LaneWorker {
   [[nodiscard]] Result<void> move_on(const Answer& so_far);
 
  private:
-  struct Linked {
-    std::uint64_t key = 0;
-    std::uint32_t slot = 0;
-    std::uint32_t generation = 0;
-    std::vector<std::string> entries;
-  };
   struct Next {
     std::uint32_t member = 0;
     std::uint16_t entry = 0;
     std::span<const std::byte> input;
   };
-  [[nodiscard]] const Linked* find(std::uint64_t key) const;
   [[nodiscard]] std::optional<Refusal> find_fault(const Step& step, std::uint16_t& entry) const;
   void begin(const transport::CrewMessage& message);
   [[nodiscard]] transport::CrewLog whole_log(const Answer& answer);
@@ -83,7 +67,7 @@ class CrewLane final : public transport::LaneWorker {
   }
 
   transport::CrewEnd end_;
-  std::vector<Linked> modules_;
+  const ModuleTable& modules_;
   // Of the running call.
   CallHeader call_;         // as it came
   std::uint32_t from_ = 0;  // who sent it

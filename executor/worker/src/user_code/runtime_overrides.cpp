@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <clocale>
@@ -13,6 +14,7 @@
 #include <locale>
 #include <memory_resource>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "orchid/function.h"
@@ -135,15 +137,16 @@ void* address_of(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-}  // namespace
+using Override = std::pair<std::string_view, void*>;
 
-OverrideTargets& override_targets() {
-  static OverrideTargets targets;
-  return targets;
+void* find(std::span<const Override> overrides, std::string_view name) {
+  const auto found = std::ranges::find(overrides, name, &Override::first);
+  return found == overrides.end() ? nullptr : found->second;
 }
 
-void* find_override(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 60> overrides{{
+/// Of orchid/function.h and orchid/kernel.h.
+void* find_host_function(std::string_view name) {
+  static const std::array<Override, 27> functions{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -152,6 +155,7 @@ void* find_override(std::string_view name) {
       {"orchid_should_stop", address_of(orchid_should_stop)},
       {"orchid_progress", address_of(orchid_progress)},
       {"orchid_time_left_ns", address_of(orchid_time_left_ns)},
+      {"orchid_invoke", address_of(orchid_invoke)},
       {"orchid_forward", address_of(orchid_forward)},
       {"orchid_member", address_of(orchid_member)},
       {"orchid_member_count", address_of(orchid_member_count)},
@@ -170,6 +174,19 @@ void* find_override(std::string_view name) {
       {"orchid_device_read", address_of(orchid_device_read)},
       {"orchid_launch", address_of(orchid_launch)},
       {"orchid_device_wait", address_of(orchid_device_wait)},
+  }};
+  return find(functions, name);
+}
+
+}  // namespace
+
+OverrideTargets& override_targets() {
+  static OverrideTargets targets;
+  return targets;
+}
+
+void* find_override(std::string_view name) {
+  static const std::array<Override, 34> overrides{{
       {"exit", address_of(exit_with)},
       {"_exit", address_of(exit_at_once)},
       {"_Exit", address_of(exit_at_once)},
@@ -205,9 +222,8 @@ void* find_override(std::string_view name) {
       {"_ZNSt3pmr20set_default_resourceEPNS_15memory_resourceE", address_of(set_memory_resource)},
       {"__dso_handle", const_cast<char*>(&module_handle)},
   }};
-  for (const auto& [known, address] : overrides)
-    if (known == name && address != nullptr) return address;
-  return nullptr;
+  void* const host = find_host_function(name);
+  return host != nullptr ? host : find(overrides, name);
 }
 
 }  // namespace orchid::executor

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,17 @@ class Call {
   [[nodiscard]] bool forward(std::uint32_t member, std::span<const std::byte> input,
                              const char* entry = nullptr) {
     return orchid_forward(call_, member, entry, input.data(), input.size()) == ORCHID_OK;
+  }
+  /// The output of another entry that runs here and now: orchid_invoke in function.h, also for how
+  /// long it is valid. Nothing: it has failed, and the call's error says why if this entry returns
+  /// an error.
+  [[nodiscard]] std::optional<std::span<const std::byte>> invoke(const char* function,
+                                                                  std::span<const std::byte> input) {
+    const void* output = nullptr;
+    std::size_t size = 0;
+    if (orchid_invoke(call_, function, input.data(), input.size(), &output, &size) != ORCHID_OK)
+      return std::nullopt;
+    return std::span(static_cast<const std::byte*>(output), size);
   }
   /// From 1, and how many there are; 0: this worker is in no crew.
   [[nodiscard]] std::uint32_t member() const { return orchid_member(call_); }

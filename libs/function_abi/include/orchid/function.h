@@ -155,6 +155,28 @@ int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const cha
 int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, const void* bytes,
                        size_t size);
 
+/* Another entry runs here and now, in this worker, and returns: a part of the call, as a C function
+ * would be. Deadline, cancellation, log and data objects that are opened or made are those of the
+ * call; what orchid_data() finds is not. `function`: "E" is an entry of the same module, or else of
+ * the only other module that has such an entry and that this worker has loaded; "sha256:DIGEST.E"
+ * is one of the module with that digest. All members of a crew have loaded all modules that its
+ * client has asked for; a worker of a call over HTTP has its own alone. Nothing is fetched.
+ *
+ * ORCHID_OK: *output is what it has written, aligned to 64 bytes: at most what a call may answer
+ * here, in the worker's memory. It is valid until the next orchid_invoke of this entry has
+ * returned, or this entry returns; so it may be that one's input. NULL for `output` and
+ * `output_size`: nobody wants it. Anything else: the status of that entry, ORCHID_ERROR for an
+ * exception that escaped from it or when entries are 32 deep within each other, or
+ * ORCHID_NO_FUNCTION: it is not there, or several modules have it. The words for it become the
+ * call's error when this entry returns a status other than ORCHID_OK and says nothing else; it may
+ * as well go on without. One that crashes, calls exit() or runs until the deadline ends the call.
+ *
+ * It gets no chunks of a stream, and cannot let the call go on at another member. How it
+ * has set rounding is put back as at a call's start. */
+enum { ORCHID_NO_FUNCTION = 32 };
+int32_t orchid_invoke(orchid_call* call, const char* function, const void* input, size_t input_size,
+                      const void** output, size_t* output_size);
+
 /* Which member of its crew this worker is, from 1, and how many there are; 0: it is in none. */
 uint32_t orchid_member(orchid_call* call);
 uint32_t orchid_member_count(orchid_call* call);
