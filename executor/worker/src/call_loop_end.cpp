@@ -81,11 +81,13 @@ CallLoop::Verdict CallLoop::judge_step(const Verdict& verdict) const {
   const bool may_be_of_it =
       verdict.outcome == Outcome::ok || verdict.outcome == Outcome::function_error;
   if (parts_.crew == nullptr || !may_be_of_it) return verdict;
+  if (verdict.outcome == Outcome::ok) parts_.crew->judge_wishes();
   // Whether the call succeeds is not known before its last step, and only then may others see it.
-  if (verdict.outcome == Outcome::ok && parts_.crew->goes_on() && parts_.objects.has_made())
+  const bool is_last = !parts_.crew->goes_on() && !parts_.crew->is_child();
+  if (verdict.outcome == Outcome::ok && !is_last && parts_.objects.has_made())
     return {Outcome::function_error,
-            "orchid_forward: a call that has made data objects cannot go on at another member; "
-            "make them in its last step"};
+            "orchid_forward, orchid_spawn: a call that has made data objects cannot go on, and its "
+            "children cannot make any; make them in its last step"};
   if (!parts_.crew->refusal()) return verdict;
   return {parts_.crew->refusal()->outcome, parts_.crew->refusal()->message};
 }

@@ -80,6 +80,11 @@ std::int32_t tell(orchid_call* call,
   return ORCHID_ERROR;
 }
 
+std::span<const orchid::executor::AlignedBytes> outputs_of(const orchid_call* call) {
+  if (call->crew == nullptr || call->level > 0) return {};
+  return call->crew->outputs();
+}
+
 /// Answers that the caller has not given back yet may lie in the way. Null: they still do, or it is
 /// more than a call may answer.
 std::byte* room_for(orchid_call* call, std::size_t size) {
@@ -230,6 +235,37 @@ std::int32_t orchid_forward(orchid_call* call, std::uint32_t member, const char*
   return tell(call, call->crew->go_on({.member = member,
                                        .entry = name_of(entry),
                                        .input = {static_cast<const std::byte*>(bytes), size}}));
+}
+
+std::int32_t orchid_spawn(orchid_call* call, const char* function, const void* input,
+                          std::size_t size) {
+  if (!may_go_on(call, "orchid_spawn")) return ORCHID_ERROR;
+  return tell(call, call->crew->spawn({.function = function_of(function),
+                                       .input = {static_cast<const std::byte*>(input), size}}));
+}
+
+std::int32_t orchid_then(orchid_call* call, const char* entry, const void* state,
+                         std::size_t size) {
+  if (!may_go_on(call, "orchid_then")) return ORCHID_ERROR;
+  return tell(call, call->crew->then({.function = function_of(entry),
+                                      .input = {static_cast<const std::byte*>(state), size}}));
+}
+
+std::uint32_t orchid_child_count(orchid_call* call) {
+  return static_cast<std::uint32_t>(outputs_of(call).size());
+}
+
+std::int32_t orchid_child(orchid_call* call, std::uint32_t index, const void** output,
+                          std::size_t* size) {
+  const std::span<const orchid::executor::AlignedBytes> outputs = outputs_of(call);
+  const bool has = index < outputs.size();
+  *output = has ? outputs[index].data() : nullptr;
+  *size = has ? outputs[index].size() : 0;
+  if (has) return ORCHID_OK;
+  call->set_message("orchid_child: child " + std::to_string(index) +
+                    " was asked for, and this call has waited for " +
+                    std::to_string(outputs.size()));
+  return ORCHID_ERROR;
 }
 
 std::uint32_t orchid_member(orchid_call* call) {

@@ -28,6 +28,9 @@ namespace {
 constexpr const char* no_data_here =
     "a call within the program opens and makes no data objects: call the function through a lease";
 
+constexpr const char* no_children_here =
+    "orchid_spawn: a call within the program is in no crew, and has no children";
+
 std::int32_t refuse(orchid_call* call, std::string why) {
   call->message = std::move(why);
   return ORCHID_ERROR;
@@ -86,6 +89,19 @@ std::int32_t orchid_forward(orchid_call* call, std::uint32_t, const char*, const
   return refuse(call,
                 "orchid_forward: a call within the program is in no crew, and cannot go on at "
                 "another member");
+}
+std::int32_t orchid_spawn(orchid_call* call, const char*, const void*, std::size_t) {
+  return refuse(call, no_children_here);
+}
+std::int32_t orchid_then(orchid_call* call, const char*, const void*, std::size_t) {
+  return refuse(call, no_children_here);
+}
+std::uint32_t orchid_child_count(orchid_call*) { return 0; }
+std::int32_t orchid_child(orchid_call* call, std::uint32_t, const void** output,
+                          std::size_t* size) {
+  *output = nullptr;
+  *size = 0;
+  return refuse(call, no_children_here);
 }
 std::uint32_t orchid_member(orchid_call*) { return 0; }
 std::uint32_t orchid_member_count(orchid_call*) { return 0; }

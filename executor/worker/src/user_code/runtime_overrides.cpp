@@ -146,7 +146,7 @@ void* find(std::span<const Override> overrides, std::string_view name) {
 
 /// Of orchid/function.h and orchid/kernel.h.
 void* find_host_function(std::string_view name) {
-  static const std::array<Override, 27> functions{{
+  static const std::array<Override, 31> functions{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -156,6 +156,10 @@ void* find_host_function(std::string_view name) {
       {"orchid_progress", address_of(orchid_progress)},
       {"orchid_time_left_ns", address_of(orchid_time_left_ns)},
       {"orchid_invoke", address_of(orchid_invoke)},
+      {"orchid_spawn", address_of(orchid_spawn)},
+      {"orchid_then", address_of(orchid_then)},
+      {"orchid_child", address_of(orchid_child)},
+      {"orchid_child_count", address_of(orchid_child_count)},
       {"orchid_forward", address_of(orchid_forward)},
       {"orchid_member", address_of(orchid_member)},
       {"orchid_member_count", address_of(orchid_member_count)},
