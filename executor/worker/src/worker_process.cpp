@@ -27,7 +27,6 @@
 #include "remote_client.h"
 #include "sandbox/confinement.h"
 #include "user_code/call_log.h"
-#include "user_code/module_table.h"
 #include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
@@ -112,8 +111,7 @@ void number_descriptors(const BirthDescriptors& descriptors) {
 }
 
 /// The rings of a member of a crew. Before its descriptors are numbered.
-CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors,
-                      const CrewLane::Parts& parts) {
+CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors) {
   const std::size_t expected = std::size_t{place.members} + 2;
   std::vector<UniqueFd> wires;
   while (wires.size() < expected) {
@@ -131,7 +129,7 @@ CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors,
     end->set_wake(member, first_crew_number + static_cast<int>(member));
   wires.erase(wires.begin());
   descriptors.crew_wake = std::move(wires);
-  return new CrewLane(std::move(*end), parts);
+  return new CrewLane(std::move(*end));
 }
 
 /// The worker's lane to a device process, if it has one. Before the descriptors are numbered.
@@ -257,10 +255,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
        geometry});
   if (!lane) give_up(descriptors.control.get(), lane.error().message);
   auto device_lane = attach_device_lane(descriptors);
-  auto* modules = new ModuleTable();
-  CrewLane* const crew =
-      birth.crew ? attach_crew(*birth.crew, descriptors, {.modules = *modules, .rate = rate})
-                 : nullptr;
+  CrewLane* const crew = birth.crew ? attach_crew(*birth.crew, descriptors) : nullptr;
   number_descriptors(descriptors);
   auto* gpu = make_gpu(std::move(device_lane), *lane, page, birth.remote.has_value());
   bind_to(birth.core);
@@ -299,8 +294,8 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     return page.stop.load(std::memory_order_relaxed) == call_of(page.state.load());
   };
   auto* objects = new CallObjects(*new ServiceClient(service_number, stopped), *data);
-  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *modules, *data,
-                             *objects, rate, control, birth.core, lane->progress(), crew});
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, *objects,
+                             rate, control, birth.core, lane->progress(), crew});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

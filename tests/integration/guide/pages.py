@@ -283,7 +283,7 @@ PAGES = {
     "flows.md": [sources_and_commands] + [with_another] * 11 + [whole_program, with_another],
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 7 + [whole_program] + [with_another] * 2,
-    "moving-code.md": [with_another] + [whole_program] * 4,
+    "moving-code.md": [with_another, whole_program, whole_program],
     "remote-memory.md": [marked, marked, cpp(), cpp()],
 }
 
