@@ -244,6 +244,19 @@ void DataBook::want_copies(const DataId& data, std::uint32_t copies) {
     found->second.terms.copies = copies;
 }
 
+void DataBook::keep(const DataId& data) {
+  if (const auto found = objects_.find(data); found != objects_.end())
+    ++found->second.pins;
+  else if (const auto left = left_.find(data); left != left_.end())
+    ++left->second.pins;
+}
+
+unsigned DataBook::pins(const DataId& data) const {
+  if (const auto found = objects_.find(data); found != objects_.end()) return found->second.pins;
+  const auto left = left_.find(data);
+  return left == left_.end() ? 0 : left->second.pins;
+}
+
 void DataBook::unpin(const DataId& data) {
   if (const auto found = objects_.find(data); found != objects_.end()) {
     if (found->second.pins > 0) --found->second.pins;

@@ -100,9 +100,13 @@ class DataBook {
   [[nodiscard]] Result<ByteCount> pin_for_copy(const DataId& data, MonotonicTime now);
   /// So many copies are wanted.
   void want_copies(const DataId& data, std::uint32_t copies);
-  /// The worker, or the copy, has it no more; once for each `pin`, `pin_for_copy` and
+  /// Somebody may have it open whom nobody else counts. Nothing when it is not charged.
+  void keep(const DataId& data);
+  /// The worker, or the copy, has it no more; once for each `pin`, `pin_for_copy`, `keep` and
   /// `open_for_copy`, and for `drop_slowly`.
   void unpin(const DataId& data);
+  /// Those that are to come; 0: nobody is known to use it, or it is not charged any more.
+  [[nodiscard]] unsigned pins(const DataId& data) const;
 
   /// What is over now: it is dropped.
   [[nodiscard]] std::vector<DataDropped> end_overdue(MonotonicTime now);

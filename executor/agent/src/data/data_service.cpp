@@ -24,9 +24,54 @@ void DataService::tell(const ControlMessage& message) {
 
 void DataService::forget(const DataId& data) {
   seals_.erase(data);
-  auto file = files_.extract(data);
-  if (!file.empty()) slow_.close(std::move(file.mapped()));
+  if (auto file = files_.extract(data); !file.empty()) left_.insert(std::move(file));
+  let_go_if_closed(data);
+  close_if_unused(data);
   if (handlers_.dropped) handlers_.dropped(data);
+}
+
+void DataService::keep(const DataId& data) {
+  if (kept_.insert(data).second) book_.keep(data);
+}
+
+/// Whoever was the last one that we know of should have closed it.
+void DataService::keep_if_open(const DataId& data) {
+  if (book_.pins(data) == 1 && is_open_elsewhere(data)) keep(data);
+}
+
+void DataService::let_go_if_closed(const DataId& data) {
+  if (!kept_.contains(data) || is_open_elsewhere(data)) return;
+  kept_.erase(data);
+  book_.unpin(data);
+  close_if_unused(data);
+}
+
+void DataService::close_if_unused(const DataId& data) {
+  if (book_.pins(data) != 0) return;
+  if (auto file = left_.extract(data); !file.empty()) slow_.close(std::move(file.mapped()));
+}
+
+bool DataService::is_open_elsewhere(const DataId& data) const {
+  for (const auto* files : {&files_, &left_})
+    if (const auto file = files->find(data); file != files->end()) {
+      const auto alone = file->second.check_alone();
+      return !alone && alone.error().code == ErrorCode::conflict;
+    }
+  return false;
+}
+
+void DataService::stop_reading(const DataId& data) {
+  keep_if_open(data);
+  book_.stop_reading(data);
+  let_go_if_closed(data);
+  close_if_unused(data);
+}
+
+void DataService::leave(const DataId& data) {
+  keep_if_open(data);
+  book_.unpin(data);
+  let_go_if_closed(data);
+  close_if_unused(data);
 }
 
 void DataService::obey(const MakeData& request) {
@@ -174,6 +219,7 @@ void DataService::sealed(const DataId& data, const Result<void>& result) {
     forget(data);
     return tell(DataDropped{data, DataEnd::unfinished});
   }
+  let_go_if_closed(data);
   if (const auto bytes = book_.seal(data, clock_now())) tell(DataSealed{data, *bytes});
 }
 
@@ -199,6 +245,8 @@ void DataService::tick() {
     forget(dropped.data);
     tell(dropped);
   }
+  const std::vector<DataId> kept(kept_.begin(), kept_.end());
+  for (const DataId& data : kept) let_go_if_closed(data);
 }
 
 std::vector<DataHeld> DataService::introduce() {
@@ -220,6 +268,7 @@ void DataService::end() {
   const std::vector<DataId> all = book_.drop_all();
   if (!all.empty()) log::info("event=all_data_dropped objects={} reason=grant_ended", all.size());
   for (const DataId& data : all) slow_.close(std::move(files_.extract(data).mapped()));
+  for (auto& [data, file] : std::exchange(left_, {})) slow_.close(std::move(file));
 }
 
 Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::uint32_t uid) {
@@ -232,6 +281,8 @@ Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::
     if (reads) book_.stop_reading(request.data);
     return fail(std::move(opened.error()));
   }
+  // Who writes says when it is done, which is not always true.
+  if (!reads) keep(request.data);
   return Opened{*bytes, std::move(*opened)};
 }
 

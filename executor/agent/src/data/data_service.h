@@ -61,12 +61,12 @@ class DataService {
     UniqueFd file;
   };
   [[nodiscard]] Result<Opened> open(const LaneOpenData& request, std::uint32_t uid);
-  void stop_reading(const DataId& data) { book_.stop_reading(data); }
+  void stop_reading(const DataId& data);
   /// For a worker of that tenant, which has it from now on until `leave`. `worker`: as of
   /// `DataBook::pin`. Errors: as of that; `system`.
   [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant,
                                     std::optional<std::uint64_t> worker = std::nullopt);
-  void leave(const DataId& data) { book_.unpin(data); }
+  void leave(const DataId& data);
   /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
   /// `system`.
   [[nodiscard]] Result<Opened> lend(const DataId& data);
@@ -113,11 +113,21 @@ class DataService {
   [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
   /// The book has dropped it.
   void forget(const DataId& data);
+  /// Somebody whom nobody counts may have it open: it is charged until the kernel says that this is
+  /// over.
+  void keep(const DataId& data);
+  /// The last one that is counted is about to go.
+  void keep_if_open(const DataId& data);
+  void let_go_if_closed(const DataId& data);
+  void close_if_unused(const DataId& data);
+  [[nodiscard]] bool is_open_elsewhere(const DataId& data) const;
   void tell(const ControlMessage& message);
 
   DataBook book_;
   Handlers handlers_;
   std::unordered_map<DataId, MemoryFile> files_;
+  std::unordered_map<DataId, MemoryFile> left_;  // dropped, and still in use
+  std::unordered_set<DataId> kept_;              // in either, see `keep`; each is one pin
   /// Of the rooms that are being sealed: by which order. An id may come again meanwhile.
   std::unordered_map<DataId, std::uint64_t> seals_;
   std::uint64_t newest_seal_ = 0;
