@@ -139,17 +139,19 @@ void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> off
                                       .offered = std::move(offered)});
 }
 
-/// The worker has it mapped from then on, until it is dropped or the worker ends.
+/// The worker has it mapped from then on, until it is dropped, or not opened for long.
 void DataOfCalls::give(const Asker& asker, const DataId& data) {
   const auto worker = find_worker(asker.worker);
   if (worker == nullptr) return;
   auto taken = parts_.data.take(data, asker.tenant.uid, asker.worker);
   if (!taken) return refuse(asker, taken.error());
   const auto leave = [&service = parts_.data, data] { service.leave(data); };
-  if (worker->knows_data(data))
+  if (worker->knows_data(data)) {
+    worker->use_data(data, clock_now());
     leave();  // it has it once already
-  else
-    worker->adopt_data(data, taken->bytes, leave);
+  } else {
+    worker->adopt_data(data, taken->bytes, clock_now(), leave);
+  }
   done(asker, data, taken->bytes, taken->file.get());
 }
 
