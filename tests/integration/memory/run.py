@@ -264,6 +264,42 @@ def memory_outlives_the_gateway(site):
     site.wait_until_used(0)
 
 
+def renewals_go_on_after_a_restart_of_the_gateway(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    lease = program.good(f"take {MIB} host0 6").split()[0]
+    program.good("put 0 1000 4")
+
+    def left():
+        of_lease = [one["expires_in_ms"] for one in site.one.document("memory", "list")["memory"] if one["id"] == lease]
+        return of_lease[0] if of_lease else 0
+
+    for _ in range(2):
+        site.one.process.send_signal(signal.SIGKILL)
+        site.one.process.wait(TIMEOUT_S)
+        program.good("compare 0 1000 4", "same")  # nothing of it goes over the gateway
+        site.one.start()
+        before = wait_for(left, lambda now: now > 0, "the executor brings it back", site.one.said)
+        seen = [before]
+
+        def is_renewed(seen=seen):
+            seen.append(left())
+            return seen[-1] > seen[-2] > 0
+
+        wait_for(is_renewed, bool, "the program renews it", lambda seen=seen: f"{seen}\n{site.one.said()}")
+    # It has been in use for longer than it lasts without being renewed.
+    program.good("compare 0 1000 4", "same")
+    program.good("add 2000 1")
+    # A gateway that is away for longer than the lease lasts cannot renew it: then it ends, and says so.
+    site.one.process.send_signal(signal.SIGKILL)
+    site.one.process.wait(TIMEOUT_S)
+    said = wait_for(lambda: program.ask("add 2000 1"), lambda said: said.startswith("error "), "it is over", site.one.said)
+    expect(said.startswith("error lease_ended "), f"it has ended: {said}")
+    site.one.start()
+    site.wait_until_used(0)
+    expect(left() == 0, "nothing of it is left")
+
+
 def a_file_goes_there_and_back_from_the_command_line(site):
     site.add(0, 64 * MIB)
     environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
@@ -308,8 +344,8 @@ def programs_in_c_use_it(site):
 CASES = (memory_of_another_host_is_read_and_written, the_end_of_the_memory_is_its_end, a_full_budget_says_what_would_help,
          cores_that_are_all_taken_do_not_matter, a_new_lease_has_nothing_of_the_last_one, what_is_in_the_middle_when_the_lease_is_released_ends,
          what_a_lost_executor_had_is_gone, a_killed_or_stopped_process_takes_its_memory_with_it, a_host_that_is_silent_is_given_up,
-         a_lease_that_nobody_keeps_expires, memory_outlives_the_gateway, a_file_goes_there_and_back_from_the_command_line,
-         programs_in_c_use_it)
+         a_lease_that_nobody_keeps_expires, memory_outlives_the_gateway, renewals_go_on_after_a_restart_of_the_gateway,
+         a_file_goes_there_and_back_from_the_command_line, programs_in_c_use_it)
 
 
 def main():
