@@ -23,6 +23,7 @@
 #include "configuration.h"
 #include "device/driver_environment.h"
 #include "fabric_probe.h"
+#include "foundation/background_log.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/tcp.h"
@@ -60,7 +61,7 @@ class OwnSocketFile {
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identity_of(const std::filesystem::path& file) {
-    struct stat found{};
+    struct stat found {};
     if (::stat(file.c_str(), &found) != 0) return std::nullopt;
     return Identity{found.st_dev, found.st_ino};
   }
@@ -72,9 +73,9 @@ class OwnSocketFile {
 nlohmann::json calls_of_functions() {
   nlohmann::json calls = nlohmann::json::array();
   for (const AllowedCall& call : calls_of_user_code({.role = SandboxRole::worker,
-                                                     .data_limit = {},
-                                                     .parent_pid = ::getppid(),
-                                                     .keep_descriptors = {}})) {
+                                 .data_limit = {},
+                                 .parent_pid = ::getppid(),
+                                 .keep_descriptors = {}})) {
     nlohmann::json row{{"name", call.name}, {"only", call.only}};
     if (std::ranges::find(calls, row) == calls.end()) calls.push_back(std::move(row));
   }
@@ -248,6 +249,14 @@ Result<Lanes> listen_for_clients(const Configuration& c) {
   return lanes;
 }
 
+/// Those that speak to other hosts about data and memory; `host`: where they listen.
+void describe_processes_for_others(const Configuration& c, const std::string& host,
+                                   Agent::Options& options) {
+  options.copying = {
+      .program = c.program_directory / "orchid-copy", .listen = host, .scheduling = c.scheduling};
+  options.memory = {.program = c.program_directory / "orchid-memory", .listen = host};
+}
+
 /// What data objects have, workers do not get.
 Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostResources& host) {
   const ByteCount data = data_memory_of(c, {.memory = host.memory, .cores = host.cores.size()});
@@ -287,6 +296,8 @@ Result<void> serve(const Configuration& c) {
   if (!lanes) return fail(std::move(lanes.error()));
   const OwnSocketFile lane_socket(c.runtime_directory / "lanes.sock");
 
+  // Now that this process is where it is to be, and as patient: a thread is so from its beginning.
+  const log::BackgroundLog log_thread(STDERR_FILENO);
   boost::asio::io_context io(1);
   Agent::Options options{.gateway = *address,
                          .token = *token,
@@ -307,10 +318,7 @@ Result<void> serve(const Configuration& c) {
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
   options.data = *data;
-  options.copying = {.program = c.program_directory / "orchid-copy",
-                     .listen = lanes->host,
-                     .scheduling = c.scheduling};
-  options.memory = {.program = c.program_directory / "orchid-memory", .listen = lanes->host};
+  describe_processes_for_others(c, lanes->host, options);
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};
