@@ -322,14 +322,14 @@ def a_receiver_whose_grant_is_taken_back_in_the_middle_leaves_nothing(site):
     site.add(0, SMALL)
     put(site, "a", content, Orchid_Copies="2")
     before = site.received(1)
-    site.add(1, LARGE)
+    site.add(1, LARGE, own_machine=True)
     with site.slow(0):
         site.wait_until_received(1, before + len(content) // 4)
         site.end(1)
         wait_for(lambda: site.copying(0), lambda left: not left, "nobody sends any more", site.one.said)
     same(site, "a", content)
     site.wait_until_used(len(content))
-    site.add(2, LARGE)
+    site.add(2, LARGE, own_machine=True)
     site.wait_until_on("a", "host0", "host2")
     site.wait_until_used(2 * len(content))
 
