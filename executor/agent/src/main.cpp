@@ -21,6 +21,7 @@
 #include "children/core_binding.h"
 #include "children/scheduling.h"
 #include "configuration.h"
+#include "data/spill_file.h"
 #include "device/driver_environment.h"
 #include "fabric_probe.h"
 #include "foundation/background_log.h"
@@ -249,14 +250,6 @@ Result<Lanes> listen_for_clients(const Configuration& c) {
   return lanes;
 }
 
-/// Those that speak to other hosts about data and memory; `host`: where they listen.
-void describe_processes_for_others(const Configuration& c, const std::string& host,
-                                   Agent::Options& options) {
-  options.copying = {
-      .program = c.program_directory / "orchid-copy", .listen = host, .scheduling = c.scheduling};
-  options.memory = {.program = c.program_directory / "orchid-memory", .listen = host};
-}
-
 /// What data objects have, workers do not get.
 Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostResources& host) {
   const ByteCount data = data_memory_of(c, {.memory = host.memory, .cores = host.cores.size()});
@@ -266,7 +259,22 @@ Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostReso
                     to_string(least_for_workers) + " of " + to_string(host.memory) +
                     " for workers; give it less");
   host.memory.value -= data.value;
-  return DataBook::Options{.budget = data, .per_tenant = c.data_memory_per_tenant.value_or(data)};
+  if (!c.data_spill.empty())
+    if (auto there = SpillFile::check(c.data_spill); !there)
+      return fail(std::move(there.error()).while_doing("--data-spill"));
+  return DataBook::Options{
+      .budget = data,
+      .per_tenant = c.data_memory_per_tenant.value_or(data),
+      .disk = c.data_spill.empty() ? 0_B : c.data_spill_size.value_or(ByteCount{4 * data.value})};
+}
+
+void describe_data(const Configuration& c, const DataBook::Options& data, const std::string& host,
+                   Agent::Options& options) {
+  options.data = data;
+  options.data_spill = c.data_spill;
+  options.copying = {
+      .program = c.program_directory / "orchid-copy", .listen = host, .scheduling = c.scheduling};
+  options.memory = {.program = c.program_directory / "orchid-memory", .listen = host};
 }
 
 Result<void> serve(const Configuration& c) {
@@ -317,8 +325,7 @@ Result<void> serve(const Configuration& c) {
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
-  options.data = *data;
-  describe_processes_for_others(c, lanes->host, options);
+  describe_data(c, *data, lanes->host, options);
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

@@ -10,6 +10,7 @@
 #include "foundation/log.h"
 #include "foundation/random.h"
 #include "hosts/capacity.h"
+#include "protocol/spill_time.h"
 
 namespace orchid::gateway {
 namespace {
@@ -88,7 +89,7 @@ void DataService::ask_next(DataId id) {
   }
   const MonotonicTime now = parts_.loop.now();
   making.asked.insert(keeper->id);
-  making.due = now + options_.answer_within;
+  making.due = now + options_.answer_within + time_to_spill(object->bytes);
   catalogue_.put_room(id, {keeper->id, Capacity::name_of(*keeper)});
   MakeData message{.data = id,
                    .terms = {.tenant = object->tenant,

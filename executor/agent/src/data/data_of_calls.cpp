@@ -15,6 +15,9 @@
 namespace orchid::executor {
 namespace {
 
+/// A worker waits for half a minute for what it has asked.
+constexpr std::chrono::seconds disk_patience{20};
+
 std::uint64_t random_number() {
   std::array<std::uint64_t, 1> number{};
   fill_random(std::as_writable_bytes(std::span(number)));
@@ -139,8 +142,15 @@ void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> off
                                       .offered = std::move(offered)});
 }
 
-/// The worker has it mapped from then on, until it is dropped, or not opened for long.
 void DataOfCalls::give(const Asker& asker, const DataId& data) {
+  parts_.data.prepare(data, disk_patience, [this, asker, data](const Result<void>& there) {
+    if (!there) return refuse(asker, there.error());
+    give_from_memory(asker, data);
+  });
+}
+
+/// The worker has it mapped from then on, until it is dropped, or not opened for long.
+void DataOfCalls::give_from_memory(const Asker& asker, const DataId& data) {
   const auto worker = find_worker(asker.worker);
   if (worker == nullptr) return;
   auto taken = parts_.data.take(data, asker.tenant.uid, asker.worker);
@@ -156,6 +166,14 @@ void DataOfCalls::give(const Asker& asker, const DataId& data) {
 }
 
 void DataOfCalls::create(const Asker& asker, ByteCount most) {
+  parts_.data.prepare_room(asker.tenant.uid, most, disk_patience,
+                           [this, asker, most](const Result<void>& there) {
+                             if (!there) return refuse(asker, there.error());
+                             create_prepared(asker, most);
+                           });
+}
+
+void DataOfCalls::create_prepared(const Asker& asker, ByteCount most) {
   const auto worker = find_worker(asker.worker);
   if (worker == nullptr) return;
   auto room = parts_.data.make_in_call(asker.tenant, most, asker.worker);

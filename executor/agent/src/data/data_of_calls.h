@@ -85,7 +85,9 @@ class DataOfCalls {
   void send(Wanted wanted);
   void send_waiting();
   void give(const Asker& asker, const DataId& data);
+  void give_from_memory(const Asker& asker, const DataId& data);
   void create(const Asker& asker, ByteCount most);
+  void create_prepared(const Asker& asker, ByteCount most);
   void seal(const Asker& asker, const ServiceRequest& request);
   void publish(const Asker& asker, std::uint64_t sealed);
   void offer(const Asker& asker, std::uint64_t sealed);

@@ -63,8 +63,8 @@ void LaneSession::refuse(const Failure& failure) {
 
 void LaneSession::from_client(Packet& packet) {
   const auto self = shared_from_this();
-  if (reads_)
-    return refuse({ErrorCode::bad_request, "who reads data says nothing more over its connection"});
+  if (reads_ || opening_)
+    return refuse({ErrorCode::bad_request, "who opens data says nothing more over its connection"});
   auto message = parse_lane_message(packet.text);
   if (!message) return refuse(message.error());
   if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);

@@ -30,7 +30,12 @@ void MemoryLeases::obey(const LeaseMemory& request) {
     if (!known->second.address.empty()) tell_leased(*known);
     return;
   }
-  if (auto begun = begin(request); !begun) refuse(request.lease, begun.error());
+  data_.prepare_room(request.tenant.uid, request.bytes, DataService::patience,
+                     [this, request](const Result<void>& there) {
+                       if (leases_.contains(request.lease)) return;  // it was asked for twice
+                       const auto begun = there ? begin(request) : there;
+                       if (!begun) refuse(request.lease, begun.error());
+                     });
 }
 
 void MemoryLeases::refuse(LeaseId id, const Failure& why) const {
