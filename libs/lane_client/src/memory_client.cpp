@@ -91,7 +91,7 @@ Result<void> MemoryClient::run(std::span<const Step> steps) {
   Lock lock = this->lock();
   std::uint64_t last = 0;
   for (const Step& step : steps) {
-    const auto range = ask(lock, step);
+    const auto range = ask(lock, step, steps.size() > 1);
     if (!range) return fail(range.error());
     last = std::max(last, range->last);
   }
@@ -101,10 +101,10 @@ Result<void> MemoryClient::run(std::span<const Step> steps) {
 Result<MemoryClient::Range> MemoryClient::begin(const Step& get) {
   if (auto good = check(get); !good) return fail(std::move(good.error()));
   Lock lock = this->lock();
-  return ask(lock, get);
+  return ask(lock, get, false);
 }
 
-Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step) {
+Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step, bool together) {
   Range range;
   if (step.rows.bytes() == 0) {
     if (failure_) return fail(*failure_);
@@ -113,7 +113,9 @@ Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step) {
   auto asked =
       for_each_part(step.rows, [&](const MemoryRows& part, std::uint64_t at) -> Result<void> {
         transport::UcxMemoryClient::Request request{
-            .op = step.source.empty() ? MemoryOp::get : MemoryOp::put, .rows = part};
+            .op = step.source.empty() ? MemoryOp::get : MemoryOp::put,
+            .rows = part,
+            .together = together};
         if (step.source.empty())
           request.target = step.target.subspan(at, part.bytes());
         else

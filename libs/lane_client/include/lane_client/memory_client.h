@@ -96,7 +96,7 @@ class MemoryClient {
   MemoryClient(transport::UcxMemoryClient connection, Options options, UniqueFd kick);
   [[nodiscard]] Lock lock();
   [[nodiscard]] Result<void> check(const Step& step) const;
-  [[nodiscard]] Result<Range> ask(Lock& lock, const Step& step);
+  [[nodiscard]] Result<Range> ask(Lock& lock, const Step& step, bool together);
   [[nodiscard]] Result<std::uint64_t> begin_one(Lock& lock,
                                                 const transport::UcxMemoryClient::Request& request);
   [[nodiscard]] Result<void> wait_until_finished(Lock& lock, std::uint64_t number);
