@@ -19,6 +19,7 @@
 #include "data/data_copying.h"
 #include "data/data_of_calls.h"
 #include "data/data_service.h"
+#include "depots/call_services.h"
 #include "depots/depot_pool.h"
 #include "devices/device_pool.h"
 #include "grant/core_feed.h"
@@ -27,6 +28,7 @@
 #include "leases/host_claims.h"
 #include "leases/lease_table.h"
 #include "memory/memory_leases.h"
+#include "memory/memory_of_calls.h"
 #include "supervisor_notice.h"
 #include "topology/host.h"
 #include "topology/power_meter.h"
@@ -125,6 +127,7 @@ class Agent {
   DepotPool depots_;
   DataCopying copying_;
   MemoryLeases memory_;
+  MemoryOfCalls memory_of_calls_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

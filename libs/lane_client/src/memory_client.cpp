@@ -174,10 +174,7 @@ void MemoryClient::drive(Lock& lock) {
     if (ending_) return give_up(*ending_);
     const bool worked = connection_->progress();
     if (connection_->finished() != finished) return;
-    if (const auto& why = connection_->failure())
-      return give_up({ErrorCode::lease_ended, "the memory on host " + options_.host +
-                                                  " is gone, with all that was in it (" +
-                                                  why->message + "): take a new lease"});
+    if (note_end()) return;
     if (waiting_ != 0) {  // for the mutex: whoever wants to ask meanwhile, or to end this
       lock.unlock();
       std::this_thread::yield();
@@ -221,6 +218,23 @@ void MemoryClient::give_up(Failure why) {
   if (!failure_) failure_ = std::move(why);
   connection_.reset();
   changed_.notify_all();
+}
+
+/// True: the connection has ended, and with it the memory.
+bool MemoryClient::note_end() {
+  const auto& why = connection_->failure();
+  if (!why) return false;
+  give_up({ErrorCode::lease_ended, "the memory on host " + options_.host +
+                                       " is gone, with all that was in it (" + why->message +
+                                       "): take a new lease"});
+  return true;
+}
+
+void MemoryClient::look() {
+  const Lock lock = this->lock();
+  if (!connection_ || driving_) return;
+  connection_->progress();
+  (void)note_end();
 }
 
 Result<void> MemoryClient::finish(const Range& range) {

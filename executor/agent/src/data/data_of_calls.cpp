@@ -80,6 +80,8 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
     case ServiceAsk::discard_data:
       // When the memory is there again: the next call may need it.
       return discard(worker, /*sealed_too=*/true, [asker] { done(asker); });
+    case ServiceAsk::open_memory:
+      break;
   }
 }
 
@@ -328,34 +330,6 @@ void DataOfCalls::tick(MonotonicTime now) {
     decline(std::move(question),
             {ErrorCode::unreachable, "the gateway does not answer; try again"});
   }
-}
-
-void serve_calls(DepotPool& depots, DataOfCalls& data, WorkerPool& workers) {
-  const auto asked = [&](Depot& depot, const DepotAsked& message) {
-    // When there is an answer, the depot may be another one.
-    data.ask(depot.tenant(), message.worker, message.request,
-             [&depots, uid = depot.tenant().uid, worker = message.worker](
-                 const ServiceAnswer& answer, int descriptor) {
-               if (Depot* now = depots.find(uid)) now->answer({worker, answer}, descriptor);
-             });
-  };
-  const auto nonsense = [&](std::uint64_t id) {
-    const auto worker = workers.alive().find(id);
-    if (worker == workers.alive().end()) return;
-    log::warn("event=worker_sent_nonsense worker={} to=depot", id);
-    worker->second->kill(KillReason::nonsense);
-  };
-  const auto unserved = [&](std::uint64_t id) {
-    const auto worker = workers.alive().find(id);
-    if (worker == workers.alive().end()) return;
-    log::warn("event=worker_not_served worker={} by=depot", id);
-    worker->second->kill(KillReason::unresponsive);
-  };
-  depots.set_handlers({.asked = asked, .nonsense = nonsense, .unserved = unserved});
-  workers.watch_ends([&](std::uint64_t worker) {
-    depots.leave(worker);
-    data.worker_ended(worker);
-  });
 }
 
 void DataOfCalls::worker_ended(std::uint64_t worker) {

@@ -15,7 +15,6 @@
 
 #include "children/time_limit.h"
 #include "data/data_service.h"
-#include "depots/depot_pool.h"
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/token_bucket.h"
@@ -46,6 +45,7 @@ class DataOfCalls {
 
   /// Once, with the descriptor that goes with it (-1: none does); its sequence is the request's.
   using Answer = std::function<void(const ServiceAnswer&, int descriptor)>;
+  /// `request`: any but open_memory.
   void ask(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
            const Answer& answer);
   void obey(const DataFound& message);
@@ -113,9 +113,5 @@ class DataOfCalls {
   /// Rooms that a worker may have mapped, and how large.
   std::unordered_map<DataId, ByteCount> rooms_;
 };
-
-/// What workers ask of their depots is asked there from now on; who breaks the rules is ended.
-/// All three outlive what comes of it.
-void serve_calls(DepotPool& depots, DataOfCalls& data, WorkerPool& workers);
 
 }  // namespace orchid::executor
