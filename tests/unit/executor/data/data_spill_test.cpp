@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <deque>
 #include <filesystem>
 #include <optional>
@@ -78,6 +79,9 @@ struct SpillHost : test::EventLoop {
   }
   bool is_on_disk(const DataId& object) { return data.book().is_on_disk(object); }
 
+  // Between two pieces of work there is none, and the loop is to go on all the same.
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> more_to_come =
+      boost::asio::make_work_guard(io);
   const tests::Scratch directory;
   DataService data;
   std::deque<ControlMessage> said;
