@@ -10,7 +10,6 @@
 #include <variant>
 
 #include "config/config.h"
-#include "foundation/background_log.h"
 #include "foundation/files.h"
 #include "gateway.h"
 
@@ -68,7 +67,6 @@ int run(const Config& config) {
     return exit_usage;
   }
   raise_descriptor_limit();
-  const log::BackgroundLog log_thread(STDERR_FILENO);
   auto gateway = Gateway::create(config);
   if (!gateway) {
     fmt::print(stderr, "orchid-gateway: {}\n", gateway.error().message);

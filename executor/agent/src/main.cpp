@@ -24,7 +24,6 @@
 #include "data/spill_file.h"
 #include "device/driver_environment.h"
 #include "fabric_probe.h"
-#include "foundation/background_log.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/tcp.h"
@@ -62,7 +61,7 @@ class OwnSocketFile {
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identity_of(const std::filesystem::path& file) {
-    struct stat found {};
+    struct stat found{};
     if (::stat(file.c_str(), &found) != 0) return std::nullopt;
     return Identity{found.st_dev, found.st_ino};
   }
@@ -74,9 +73,9 @@ class OwnSocketFile {
 nlohmann::json calls_of_functions() {
   nlohmann::json calls = nlohmann::json::array();
   for (const AllowedCall& call : calls_of_user_code({.role = SandboxRole::worker,
-                                 .data_limit = {},
-                                 .parent_pid = ::getppid(),
-                                 .keep_descriptors = {}})) {
+                                                     .data_limit = {},
+                                                     .parent_pid = ::getppid(),
+                                                     .keep_descriptors = {}})) {
     nlohmann::json row{{"name", call.name}, {"only", call.only}};
     if (std::ranges::find(calls, row) == calls.end()) calls.push_back(std::move(row));
   }
@@ -304,8 +303,6 @@ Result<void> serve(const Configuration& c) {
   if (!lanes) return fail(std::move(lanes.error()));
   const OwnSocketFile lane_socket(c.runtime_directory / "lanes.sock");
 
-  // Now that this process is where it is to be, and as patient: a thread is so from its beginning.
-  const log::BackgroundLog log_thread(STDERR_FILENO);
   boost::asio::io_context io(1);
   Agent::Options options{.gateway = *address,
                          .token = *token,

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <string>
 
-#include "foundation/background_log.h"
 #include "foundation/visible_text.h"
 
 namespace orchid::log {
@@ -32,12 +31,11 @@ void write(LogLevel level, std::string_view event) {
   const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(now);
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(now - seconds).count();
   // Events quote what user code says, and a terminal may show the log.
-  std::string line =
+  const std::string line =
       fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}[{}] {}\n",
                   fmt::gmtime(std::chrono::system_clock::to_time_t(now)), millis,
                   names[static_cast<std::size_t>(level)], settings.program, ::getpid(),
                   visible_text(event, LineEnds::shown));
-  if (BackgroundLog::write(line)) return;
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

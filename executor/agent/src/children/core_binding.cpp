@@ -1,7 +1,6 @@
 #include "children/core_binding.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -40,6 +39,12 @@ Result<bool> bind_new_threads(pid_t pid, const cpu_set_t& mask, std::set<pid_t>&
 
 }  // namespace
 
+Result<void> bind_this_process(const CoreList& cores) {
+  const cpu_set_t mask = core_mask(cores);
+  if (::sched_setaffinity(0, sizeof(mask), &mask) == 0) return {};
+  return fail_errno("sched_setaffinity to the offered cores");
+}
+
 Result<void> bind_process(pid_t pid, const CoreList& cores) {
   const cpu_set_t mask = core_mask(cores);
   std::set<pid_t> bound;
@@ -51,8 +56,5 @@ Result<void> bind_process(pid_t pid, const CoreList& cores) {
   return fail(ErrorCode::unsupported,
               "process " + std::to_string(pid) + " makes threads faster than they can be bound");
 }
-
-/// With the threads that it has.
-Result<void> bind_this_process(const CoreList& cores) { return bind_process(::getpid(), cores); }
 
 }  // namespace orchid::executor
