@@ -8,12 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "data/fair_wait.h"
 #include "foundation/sockets.h"
 #include "lane_client/opened_data.h"
 
 namespace orchid::gateway {
 namespace {
+
+constexpr std::chrono::seconds answer_within{5};
 
 /// One question and its answer. Kept alive by what it waits for.
 class Opening : public std::enable_shared_from_this<Opening> {
@@ -26,19 +27,15 @@ class Opening : public std::enable_shared_from_this<Opening> {
         done_(std::move(done)) {}
 
   void start() {
-    watch();
+    timer_.expires_after(answer_within);
+    timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error)
+        self->end(fail(ErrorCode::unreachable, "the executor does not hand out data: try again"));
+    });
     await();
   }
 
  private:
-  void watch() {
-    timer_.expires_at(wait_.look_at());
-    timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-      if (error || !self->done_) return;
-      if (!self->wait_.is_over(std::chrono::steady_clock::now())) return self->watch();
-      self->end(fail(ErrorCode::unreachable, "the executor does not hand out data: try again"));
-    });
-  }
   void await() {
     socket_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                        [self = shared_from_this()](const boost::system::error_code& error) {
@@ -63,7 +60,6 @@ class Opening : public std::enable_shared_from_this<Opening> {
 
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer timer_;
-  FairWait wait_{{}, std::chrono::steady_clock::now()};
   LaneOpenData request_;
   std::move_only_function<void(Result<OpenedData>)> done_;
 };

@@ -18,9 +18,8 @@ struct OpenedData {
   UniqueFd loan;
 };
 
-/// `done` is called once, on the thread of `io`, never from within: when the executor has had 5 s
-/// to answer at the latest (see FairWait). Errors: `unreachable`, `bad_request`, and what the
-/// executor refuses with.
+/// `done` is called once, on the thread of `io`, at the latest 5 s from now; never from within.
+/// Errors: `unreachable`, `bad_request`, and what the executor refuses with.
 void open_data(boost::asio::io_context& io, const std::filesystem::path& lane_socket,
                const LaneOpenData& request, std::move_only_function<void(Result<OpenedData>)> done);
 
