@@ -76,9 +76,9 @@ bool DataSpill::write_for(Waiting& first) {
 void DataSpill::write(const DataId& data) {
   const ByteCount bytes = parts_.book.begin_spill(data);
   moving_ = Move{data};
-  thread_.run_soon([this, alive = std::weak_ptr(alive_), post = parts_.post, data, bytes,
-                    stop = moving_->stop, directory = parts_.directory,
-                    object = handlers_.duplicate(data)] {
+  thread_.run([this, alive = std::weak_ptr(alive_), post = parts_.post, data, bytes,
+               stop = moving_->stop, directory = parts_.directory,
+               object = handlers_.duplicate(data)] {
     auto file = object ? SpillFile::write(directory, *object, bytes, *stop)
                        : Result<SpillFile>(fail(object.error()));
     post([this, alive, data, file = std::move(file)]() mutable {
@@ -115,8 +115,8 @@ void DataSpill::read(const Waiting& request) {
   const auto evicted = parts_.book.begin_return(data, clock_now());
   if (!evicted) return answer_readers(data, fail(explain(evicted.error())));
   moving_ = Move{data};
-  thread_.run_soon([this, alive = std::weak_ptr(alive_), post = parts_.post, data,
-                    bytes = request.demand.bytes, stop = moving_->stop, file = files_.at(data)] {
+  thread_.run([this, alive = std::weak_ptr(alive_), post = parts_.post, data,
+               bytes = request.demand.bytes, stop = moving_->stop, file = files_.at(data)] {
     post([this, alive, data, object = file->read(bytes, *stop)]() mutable {
       if (!alive.expired()) was_read(data, std::move(object));
     });
@@ -160,12 +160,12 @@ Failure DataSpill::explain(Failure why) const {
 
 /// The kernel gives a large file's blocks back, which takes it a while.
 void DataSpill::dispose(SpillFile file) {
-  thread_.run([file = std::move(file)] {});
+  closing_.run([file = std::move(file)] {});
 }
 
 void DataSpill::close(const DataId& data) {
   auto file = files_.extract(data);
-  if (!file.empty()) thread_.run([file = std::move(file.mapped())]() mutable { file.reset(); });
+  if (!file.empty()) closing_.run([file = std::move(file.mapped())]() mutable { file.reset(); });
 }
 
 void DataSpill::dropped(const DataId& data) {

@@ -66,7 +66,7 @@ class DataSpill {
   void end();
 
   /// Nothing is being written, read or closed.
-  [[nodiscard]] bool idle() const { return thread_.idle(); }
+  [[nodiscard]] bool idle() const { return thread_.idle() && closing_.idle(); }
   /// With what a refusal for want of memory has to say of the disk.
   [[nodiscard]] Failure explain(Failure why) const;
   void count(std::map<std::string, std::uint64_t>& counters) const;
@@ -116,7 +116,8 @@ class DataSpill {
   bool ended_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell results whether we are still here
-  BackgroundThread thread_;
+  BackgroundThread thread_;      // moves one file at a time
+  BackgroundThread closing_;     // files that went: a disk may take long for a large one
 };
 
 }  // namespace orchid::executor
