@@ -130,5 +130,4 @@ def main():
             an_output_over_the_quota_is_not_kept(site)
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -3,7 +3,6 @@
 #include <orchid/client.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -51,8 +50,7 @@ class Session {
   std::string take_lease(Words& words) {
     orchid::MemoryOptions options{.bytes = take<std::uint64_t>(words),
                                   .patience = std::chrono::seconds(5)};
-    if (std::int64_t seconds = 0; words >> options.host >> seconds)
-      options.duration = std::chrono::seconds(seconds);
+    words >> options.host;
     memory_ = client_.memory(options);
     return memory().id() + " " + memory().host() + " " + std::to_string(memory().size());
   }

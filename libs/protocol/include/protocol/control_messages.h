@@ -142,9 +142,8 @@ struct ControlWelcome {
   std::string stream;
   std::uint64_t ack = 0;
   bool resumed = false;
-  std::string gateway;        // which one it is, also when it starts anew; "": an older one
-  bool names_data = false;    // it hears what calls ask of data: FindData, PublishData
-  bool finds_memory = false;  // and of leases of memory: FindMemory
+  std::string gateway;      // which one it is, also when it starts anew; "": an older one
+  bool names_data = false;  // it hears what calls ask of data: FindData, PublishData
 };
 
 /// The gateway closes the connection after it.
@@ -165,7 +164,7 @@ struct OpenLease {
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
   CoreList
-      core_ids;  // workers × cores_per_worker that the executor offers; no other lease has them
+      core_ids;      // workers × cores_per_worker that the executor offers; no other lease has them
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
@@ -231,8 +230,7 @@ using ControlMessage =
                  OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
                  DataDropped, DataKept, DataOffered, DataNotOffered, DataFetched, DataNotFetched,
                  FindData, PublishData, DataFound, DataAccepted, DataDeclined, LeaseMemory,
-                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded, FindMemory,
-                 MemoryFound, MemoryNotFound>;
+                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

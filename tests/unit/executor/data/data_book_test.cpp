@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "data_book_parts.h"
@@ -288,6 +292,176 @@ TEST_CASE("nobody alone takes the places of all") {
   const DataId unnamed = sealed_in(book, room_request(0), book_start);
   CHECK(book.make(room_request(0), book_start) == std::vector{unnamed});  // her own, not theirs
   CHECK(book.contains(theirs));
+}
+
+/// What has happened, kept in the plainest way, to compare with.
+struct History {
+  struct Known {
+    MakeData made;
+    unsigned pins = 0;  // of these some are readers
+    unsigned readers = 0;
+    bool sealed = false;
+    bool dropped = false;
+    bool in_call = false;  // and not published
+  };
+  std::map<DataId, Known> known;
+
+  [[nodiscard]] std::uint64_t charged(std::optional<std::uint32_t> tenant = {}) const {
+    std::uint64_t bytes = 0;
+    for (const auto& [data, one] : known)
+      if ((!one.dropped || one.pins != 0) && (!tenant || one.made.terms.tenant.uid == *tenant))
+        bytes += one.made.terms.bytes.value;
+    return bytes;
+  }
+  void drop(const DataId& data) { known.at(data).dropped = true; }
+};
+
+constexpr std::uint64_t history_budget = 1000;
+constexpr std::uint64_t history_share = 700;
+
+void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
+  MakeData made =
+      room_request(random() % 400, random() % 2 == 0 ? "" : "name", random() % 2 == 0 ? ada : eve);
+  const bool in_call = random() % 4 == 0;
+  if (!in_call && random() % 4 == 0) made.terms.expires_in = std::chrono::seconds(random() % 50);
+  if (!in_call && random() % 3 == 0) made.created_ago = 1min;  // a copy
+  const auto evicted = in_call ? book.make_in_call(made, 1, now) : book.make(made, now);
+  if (!evicted) {
+    CHECK((evicted.error().code == ErrorCode::no_data_memory ||
+           evicted.error().code == ErrorCode::quota));
+    CHECK_FALSE(book.contains(made.data));
+    return;
+  }
+  for (const DataId& data : *evicted) {
+    const History::Known& victim = history.known.at(data);
+    CHECK(victim.made.terms.name.empty());
+    CHECK(victim.sealed);
+    CHECK(victim.pins == 0);
+    CHECK_FALSE(victim.dropped);
+    CHECK_FALSE(victim.in_call);
+    history.drop(data);
+  }
+  history.known.emplace(made.data, History::Known{.made = made, .in_call = in_call});
+}
+
+/// At once, or until its memory is back.
+void drop_one(DataBook& book, const DataId& data, History::Known& one, std::mt19937& random) {
+  if (random() % 2 == 0) {
+    CHECK(book.drop(data) == !one.dropped);
+  } else {
+    CHECK(book.drop_slowly(data) == !one.dropped);
+    one.pins += one.dropped ? 0 : 1;
+  }
+  one.dropped = true;
+}
+
+/// What becomes of one that a call has made.
+void end_call_of(DataBook& book, const DataId& data, History::Known& one, std::mt19937& random,
+                 MonotonicTime now) {
+  if (one.sealed) {
+    CHECK(book.publish({.data = data, .version = 1}, {}, now));
+    one.in_call = false;
+    return;
+  }
+  const ByteCount used{random() % (one.made.terms.bytes.value + 1)};
+  REQUIRE(book.check_seal_in_call(data, 1, used).has_value());
+  book.seal_in_call(data, used, one.made.terms.name, now);
+  one.made.terms.bytes = used;
+  one.sealed = true;
+}
+
+/// As a room for a copy, or as a copy.
+void write_or_spare(DataBook& book, const DataId& data, History::Known& one) {
+  const bool may = !one.dropped && !one.sealed && one.made.created_ago.has_value();
+  CHECK(book.open_for_copy(data).has_value() == may);
+  if (may) ++one.pins;
+  const bool goes = !one.dropped && one.sealed && one.pins == 0;
+  CHECK(book.drop_unless_used(data) == goes);
+  one.dropped = one.dropped || goes;
+}
+
+void take_step(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
+  if (history.known.empty() || random() % 4 == 0) return make_one(book, history, random, now);
+  auto chosen = history.known.begin();
+  std::advance(chosen, random() % history.known.size());
+  auto& [data, one] = *chosen;
+  switch (random() % 10) {
+    case 7: {
+      const bool may = !one.dropped && one.sealed && !one.in_call;
+      CHECK(book.pin_for_copy(data, now).has_value() == may);
+      if (may) ++one.pins;
+      break;
+    }
+    case 8:
+      return write_or_spare(book, data, one);
+    case 0: {
+      if (one.in_call && !one.dropped) return end_call_of(book, data, one, random, now);
+      CHECK(book.seal(data, now).has_value() == !one.dropped);
+      one.sealed = one.sealed || !one.dropped;
+      break;
+    }
+    case 1: {
+      const std::uint32_t tenant = random() % 2 == 0 ? ada : eve;
+      const bool may =
+          !one.dropped && one.sealed && !one.in_call && one.made.terms.tenant.uid == tenant;
+      CHECK(book.pin(data, tenant, now).has_value() == may);
+      if (may) ++one.pins;
+      break;
+    }
+    case 2:
+      if (one.pins == one.readers) break;
+      book.unpin(data);
+      --one.pins;
+      break;
+    case 3:
+      return drop_one(book, data, one, random);
+    case 4:
+      if (random() % 8 == 0) {
+        std::unordered_set<DataId> told;
+        for (const DataHeld& held : book.held(now)) told.insert(held.data);
+        for (const DataId& room : book.keep_only(told)) {
+          CHECK_FALSE(history.known.at(room).sealed);
+          CHECK_FALSE(history.known.at(room).in_call);
+          history.drop(room);
+        }
+      }
+      break;
+    case 5: {
+      const LaneOpenData reader{data, one.made.terms.secret, DataAccess::read};
+      const bool may = !one.dropped && one.sealed && !one.in_call;
+      CHECK(book.open(reader, 0, now).has_value() == may);
+      one.readers += may ? 1 : 0;
+      one.pins += may ? 1 : 0;
+      break;
+    }
+    case 6:
+      if (one.readers == 0) break;
+      book.stop_reading(data);
+      --one.readers;
+      --one.pins;
+      break;
+    default:
+      for (const DataDropped& over : book.end_overdue(now)) history.drop(over.data);
+  }
+}
+
+TEST_CASE("under any history budget, shares and pins are kept, and every byte is accounted for") {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    DataBook book = book_of(history_budget, history_share);
+    History history;
+    for (int step = 0; step < 300; ++step) {
+      take_step(book, history, random, book_start + std::chrono::seconds(step));
+      REQUIRE(book.used().value <= history_budget);
+      REQUIRE(book.used().value == history.charged());
+      for (const std::uint32_t tenant : {ada, eve}) {
+        REQUIRE(book.used_by(tenant).value == history.charged(tenant));
+        REQUIRE(book.used_by(tenant).value <= history_share);
+      }
+      for (const auto& [data, one] : history.known) REQUIRE(book.contains(data) == !one.dropped);
+    }
+  }
 }
 
 TEST_CASE("memory of a lease is charged until its pages are given back") {
