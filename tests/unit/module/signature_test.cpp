@@ -42,9 +42,16 @@ TEST_CASE("data objects are arguments that are not in the input") {
   CHECK(signature->arguments[2].has_structure);
   REQUIRE(signature->input().size() == 1);
   CHECK(signature->input()[0].scalar == Scalar::u8);
-  for (const std::string_view text : {"data<f64>()", "void(data<string>)", "void(data<f64)",
-                                      "void(data)", "void(span<data<f64>>)"})
+  for (const std::string_view text :
+       {"void(data<string>)", "void(data<f64)", "void(data)", "void(span<data<f64>>)", "data()"})
     CHECK_FALSE(parse_signature(text).has_value());
+}
+
+TEST_CASE("a data object may be the result") {
+  const auto signature = parse_signature("data<f64>(u64)");
+  REQUIRE(signature.has_value());
+  CHECK(signature->result.kind == TypeKind::data);
+  CHECK(to_string(*signature) == "data<f64>(u64)");
 }
 
 TEST_CASE("a wrong signature is refused, and the place is named") {

@@ -137,6 +137,12 @@ TEST_CASE("a result that does not fit its type is refused") {
   CHECK(decode_result(signature("span<f64>()"), eight) == "[]");
 }
 
+TEST_CASE("a result that is a data object is its id") {
+  const std::vector<std::byte> id(16, std::byte{0xa1});
+  CHECK(decode_result(signature("data<f64>()"), id) == "\"d-a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1\"");
+  CHECK_FALSE(decode_result(signature("data<f64>()"), std::span(id).first(8)).has_value());
+}
+
 TEST_CASE("data objects are not among the arguments that are written") {
   const Signature with_data = signature("f64(data<f64>,u8,data<f32>)");
   CHECK(*encode_arguments(with_data, "[7]") == *encode_arguments(signature("f64(u8)"), "[7]"));
