@@ -167,8 +167,9 @@ void Engine::end_node(std::uint32_t node, Bytes output) {
   // When it was made again, those that have ended meanwhile wait for nothing.
   for (const std::uint32_t consumer : planned.consumers) {
     NodeRun& waiting = nodes_[consumer];
-    if (waiting.missing != 0 && --waiting.missing == 0 && outcome_ == FlowOutcome::running)
-      begin(consumer);
+    if (waiting.missing == 0) continue;
+    --waiting.missing;
+    if (waiting.missing == 0 && outcome_ == FlowOutcome::running) begin(consumer);
   }
 }
 
