@@ -17,8 +17,8 @@ namespace orchid::executor {
 class WorkerDoor {
  public:
   /// `again`: depots before this one may have taken a request, and each that came asks the worker
-  /// to send it again: it may be here already, and come once more for each of them. It may also have
-  /// been answered, and the worker's next request is behind it.
+  /// to send it again: it may be here already, and come once more for each of them. It may also
+  /// have been answered, and the worker's next request is behind it.
   explicit WorkerDoor(bool again) : may_repeat_(again) {}
   /// How often one worker may ask: what it asks, the agent has to do.
   static constexpr TokenBucket::Rate requests{.per_second = 1000, .burst = 256};

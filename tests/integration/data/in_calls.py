@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from run import (ask, ask_as_stranger, BUDGET, call, deploy, expect, HERE, output_of, put, refused, restart_gateway, SETTINGS, started,
+from data_objects import (ask, ask_as_stranger, BUDGET, call, deploy, expect, HERE, output_of, put, refused, restart_gateway, SETTINGS, started,
                  wait_for, wait_until_used)
 from processes import family, words_of
 

@@ -224,7 +224,7 @@ struct FunctionTraits<R(Args...)> {
       out.put("void");
     } else {
       static_assert(Value<Result> || DataArgument<Result>,
-                    "an entry returns void, a scalar, an ORCHID_STRUCT, a vector, string or NewData");
+                    "an entry returns void, or what it can take; NewData in place of Data");
       write_type<Result>(out);
     }
     [[maybe_unused]] bool first = true;

@@ -45,7 +45,7 @@ struct GatewayFile {
 /// /tmp is shared: a file there that another user wrote would send our inputs and token to that
 /// user.
 void check_owner(const std::filesystem::path& path, uid_t uid) {
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return;
   if (S_ISREG(status.st_mode) && (status.st_uid == uid || status.st_uid == 0)) return;
   throw Error({.kind = ErrorKind::denied,

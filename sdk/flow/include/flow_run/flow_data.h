@@ -26,8 +26,8 @@ namespace orchid::flow {
 /// so in `failed`. Throws nothing.
 void find_lost(Client& client, const std::vector<DataId>& data, CallFailed& failed);
 
-/// Deletes objects without a name that nobody needs any more, on a thread of its own. What cannot be deleted ends
-/// with its time to live.
+/// Deletes objects without a name that nobody needs any more, on a thread of its own. What cannot
+/// be deleted ends with its time to live.
 class DataDrops {
  public:
   /// `client` outlives it.

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""run.py PROGRAMS [CASE...]: data objects with a real gateway, executors and workers. Exit status 0: all is as it should be."""
+"""data_objects.py PROGRAMS [CASE...]: data objects with a real gateway, executors and workers. Exit status 0: all is as it should be."""
 import contextlib
 import hashlib
 import http.client
