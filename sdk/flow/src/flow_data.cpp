@@ -1,6 +1,7 @@
 #include "flow_run/flow_data.h"
 
 #include <algorithm>
+#include <array>
 
 namespace orchid::flow {
 
@@ -25,7 +26,10 @@ std::vector<std::string> references_to(const std::vector<DataId>& data) {
 }
 
 void find_lost(Client& client, const std::vector<DataId>& data, CallFailed& failed) {
-  if (failed.outcome != "data_lost" && failed.outcome != "not_found") return;
+  // A call that was accepted and whose data is lost later ends as a bad request.
+  constexpr std::array<std::string_view, 3> may_be_for_data{"data_lost", "not_found",
+                                                            "bad_request"};
+  if (std::ranges::find(may_be_for_data, failed.outcome) == may_be_for_data.end()) return;
   for (const DataId& one : data) {
     try {
       if (client.describe_data(to_string(one)).state != "lost") continue;
