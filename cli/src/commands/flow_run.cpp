@@ -11,6 +11,7 @@
 #include "commands/commands.h"
 #include "flow_run/deployed_functions.h"
 #include "flow_run/flow_calls.h"
+#include "flow_run/flow_data.h"
 #include "flow_run/flow_driver.h"
 #include "flows/flow_progress.h"
 #include "flows/flow_signals.h"
@@ -50,7 +51,7 @@ flow::MadeCalls make_calls(Shell& shell, Client& client, const flow::Plan& plan,
        .by_gateway = by_gateway,
        .key = key},
       std::move(inbox));
-  if (!made.on_lease && !by_gateway && !shell.json)
+  if (!made.on_lease && !by_gateway && !flow::moves_data(plan) && !shell.json)
     shell.note("no lane leads to workers from here; calls go through the gateway");
   return made;
 }
