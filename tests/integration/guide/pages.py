@@ -282,7 +282,7 @@ PAGES = {
     "kernels.md": [sources_and_commands] + [with_another] * 7,
     "flows.md": [sources_and_commands] + [with_another] * 12 + [whole_program, with_another],
     "gpus.md": [marked],
-    "data.md": [sources_and_commands] + [with_another] * 7 + [whole_program] + [with_another] * 2,
+    "data.md": [sources_and_commands] + [with_another] * 8 + [whole_program] + [with_another] * 2,
     "moving-code.md": [with_another, whole_program, whole_program],
     "remote-memory.md": [marked, marked, cpp(), cpp()],
 }
