@@ -71,6 +71,8 @@ Result<void> MemoryFile::seal() {
 /// A lease for a writer is given to who alone has a file open, in however many descriptors of one
 /// opening; a mapping has its file open.
 Result<void> MemoryFile::check_alone() const {
+  // Who opens the file while the lease is held makes the kernel send this; SIGIO would end us.
+  if (::fcntl(file_.get(), F_SETSIG, SIGURG) != 0) return fail_errno("choose a lease's signal");
   if (::fcntl(file_.get(), F_SETLEASE, F_WRLCK) != 0) {
     if (errno == EAGAIN) return fail(still_in_use());
     return fail_errno("find out who has data open");

@@ -7,7 +7,9 @@
 
 #include <array>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "data/slow_file_work.h"
@@ -98,6 +100,24 @@ TEST_CASE("a call's room is sealed only when its writer has let go of it in ever
   again.reset();
   const MemoryFile ours = file.duplicate().value();  // is the executor's own
   CHECK(file.seal_for_call(4_B).has_value());
+}
+
+TEST_CASE("who opens a room again and again while it is sealed ends nobody") {
+  for (int round = 0; round < 200; ++round) {
+    MemoryFile file = MemoryFile::make_for_call(4_KiB).value();
+    UniqueFd writer = file.open_to_write().value();
+    const UniqueFd name(::open(("/proc/self/fd/" + std::to_string(writer.get())).c_str(), O_PATH));
+    REQUIRE(name);
+    writer.reset();
+    const std::string path = "/proc/self/fd/" + std::to_string(name.get());
+    const std::jthread opener([&path](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        const UniqueFd again(::open(path.c_str(), O_RDONLY));
+      }
+    });
+    for (int look = 0; look < 100; ++look)
+      if (file.seal_for_call(4_KiB)) break;
+  }
 }
 
 TEST_CASE("a call's room is emptied whoever has it, until its size is fixed") {
