@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,7 +17,6 @@
 
 #include "copy/messages.h"
 #include "foundation/files.h"
-#include "foundation/numbers.h"
 #include "foundation/sockets.h"
 #include "foundation/tcp.h"
 #include "object_memory.h"
@@ -61,15 +58,6 @@ int give_up(int control, const Failure& why, std::uint64_t have = 0) {
 
 /// From the second stage on, when UCX may not close what it has opened.
 [[noreturn]] void end(int status) { ::_exit(status); }
-
-/// One more than the highest number in use: UCX has opened some.
-int end_of_descriptors() {
-  int end = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error))
-    end = std::max(end, parse_number<int>(entry.path().filename().native()).value_or(0) + 1);
-  return error ? std::numeric_limits<int>::max() : end;
-}
 
 /// What both ends do before they know each other.
 struct Preparation {

@@ -5,16 +5,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
-#include "foundation/numbers.h"
 #include "foundation/sockets.h"
 #include "foundation/unique_fd.h"
 #include "memory/messages.h"
@@ -49,15 +45,6 @@ void say(int control, const MemoryMessage& message) {
 int give_up(int control, const Failure& why) {
   say(control, MemoryFailed{.code = why.code, .message = why.message});
   return 1;
-}
-
-/// One more than the highest number in use: UCX has opened some.
-int end_of_descriptors() {
-  int end = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error))
-    end = std::max(end, parse_number<int>(entry.path().filename().native()).value_or(0) + 1);
-  return error ? std::numeric_limits<int>::max() : end;
 }
 
 int serve(int control, int parent_pid, Order order) {

@@ -4,13 +4,11 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,7 +19,6 @@
 #include "crew/crew_lane.h"
 #include "devices/cores_device.h"
 #include "devices/gpu_device.h"
-#include "foundation/numbers.h"
 #include "foundation/sockets.h"
 #include "hygiene.h"
 #include "remote_client.h"
@@ -154,26 +151,6 @@ Device* make_gpu(std::optional<transport::LocalLaneClient> device_lane,
                         .page = page,
                         .call_input = remote ? std::span<const std::byte>() : lane.input_slab(),
                         .call_output = remote ? std::span<const std::byte>() : lane.output_slab()});
-}
-
-/// The numbers in use, ascending; none, if /proc does not tell. One of them is that of the look
-/// itself, closed by now.
-std::vector<int> open_descriptors() {
-  std::vector<int> open;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    open.push_back(parse_number<int>(entry.path().filename().native()).value_or(-1));
-  }
-  std::ranges::sort(open);
-  return open;
-}
-
-/// One more than the highest number in use; the limit, if /proc does not tell.
-int end_of_descriptors() {
-  if (const std::vector<int> open = open_descriptors(); !open.empty()) return open.back() + 1;
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  return static_cast<int>(limit.rlim_cur);
 }
 
 /// UCX for a worker whose lane may go over an RDMA device: what it opens is kept.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -126,8 +127,16 @@ std::vector<int> open_descriptors() {
        at.increment(error))
     if (const auto number = parse_number<int>(at->path().filename().native()))
       numbers.push_back(*number);
+  if (error) return {};
   std::ranges::sort(numbers);
   return numbers;
+}
+
+int end_of_descriptors() {
+  if (const std::vector<int> open = open_descriptors(); !open.empty()) return open.back() + 1;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<int>(limit.rlim_cur);
 }
 
 Result<void> confine(const ConfinementOptions& options) {

@@ -44,8 +44,11 @@ struct ConfinementOptions {
   bool rdma_device = false;  // it has one open, and goes on asking it for things in stage 2
 };
 
-/// All descriptors that are open, ascending: for a process that keeps what it has.
+/// All descriptors that are open, ascending: for a process that keeps what it has. One of them is
+/// that of the look itself, closed by now. None, if /proc does not tell.
 [[nodiscard]] std::vector<int> open_descriptors();
+/// One more than the highest number in use; the limit, if /proc does not tell.
+[[nodiscard]] int end_of_descriptors();
 
 /// Stage 1, while the process has one thread: descriptors, rlimits, parent-death signal,
 /// capabilities, no_new_privs, Landlock, seccomp. Memory files, sockets and mappings that the
