@@ -25,7 +25,7 @@ CallResult not_kept(CallResult result, const Failure& why) {
 }  // namespace
 
 void KeepingRunner::start(Call call, CallDone done) {
-  if (call.output_data.empty()) return runner_.start(std::move(call), std::move(done));
+  if (call.output_data.empty()) return runner().start(std::move(call), std::move(done));
   auto ended = [this, tenant = call.tenant, name = call.output_data,
                 done = std::move(done)](CallResult result) {
     if (result.outcome != Outcome::ok) return done(std::move(result));
@@ -34,7 +34,7 @@ void KeepingRunner::start(Call call, CallDone done) {
       done(made ? kept(result, *made) : not_kept(result, made.error()));
     });
   };
-  runner_.start(std::move(call), std::move(ended));
+  runner().start(std::move(call), std::move(ended));
 }
 
 }  // namespace orchid::gateway

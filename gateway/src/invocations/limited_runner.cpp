@@ -8,7 +8,7 @@ namespace orchid::gateway {
 void LimitedRunner::start(Call call, CallDone done) {
   const std::shared_ptr<ConcurrencyGate> gate = call.version->gate;
   if (stopped_ || call.place != nullptr || gate == nullptr || gate->limit() == 0)
-    return runner_.start(std::move(call), std::move(done));
+    return runner().start(std::move(call), std::move(done));
   // Admission may be posted before the call is in the table; it runs after.
   auto entered =
       gate->enter(ConcurrencyGate::Kind::synchronous,
@@ -19,7 +19,7 @@ void LimitedRunner::start(Call call, CallDone done) {
                   });
   if (entered.place != nullptr) {
     call.place = std::move(entered.place);
-    return runner_.start(std::move(call), std::move(done));
+    return runner().start(std::move(call), std::move(done));
   }
   std::string invocation = call.invocation;
   waiting_.insert_or_assign(std::move(invocation),
@@ -31,11 +31,11 @@ void LimitedRunner::admitted(const std::string& invocation, ConcurrencyGate::Pla
   if (found.empty()) return;  // it has ended meanwhile: the place goes to the next
   Waiting& waiting = found.mapped();
   waiting.call.place = std::move(place);
-  runner_.start(std::move(waiting.call), std::move(waiting.done));
+  runner().start(std::move(waiting.call), std::move(waiting.done));
 }
 
 void LimitedRunner::cancel(const std::string& invocation) {
-  if (!waiting_.contains(invocation)) return runner_.cancel(invocation);
+  if (!waiting_.contains(invocation)) return runner().cancel(invocation);
   end(invocation, Outcome::cancelled, "cancelled while it waited");
 }
 

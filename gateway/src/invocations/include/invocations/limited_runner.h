@@ -7,33 +7,20 @@
 #include "calls/call.h"
 #include "foundation/clock.h"
 #include "foundation/task.h"
+#include "invocations/forwarding_runner.h"
 
 namespace orchid::gateway {
 
 /// Stands before the runner of one HTTP thread, and is owned by that thread, as the runner is.
 /// Calls of functions without a limit, and calls that have their place already, go straight on.
-class LimitedRunner final : public CallRunner {
+class LimitedRunner final : public ForwardingRunner {
  public:
   /// All outlive it; `here` posts to its thread.
   LimitedRunner(CallRunner& runner, const Clock& clock, Poster here)
-      : runner_(runner), clock_(clock), here_(std::move(here)) {}
+      : ForwardingRunner(runner), clock_(clock), here_(std::move(here)) {}
 
   void start(Call call, CallDone done) override;
-  void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override {
-    runner_.expect(tenant, version);
-  }
   void cancel(const std::string& invocation) override;
-  [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {
-    return runner_.running_log(invocation);
-  }
-  [[nodiscard]] std::optional<double> running_progress(
-      const std::string& invocation) const override {
-    return runner_.running_progress(invocation);
-  }
-  bool poll() override { return runner_.poll(); }
-  [[nodiscard]] bool expects_answer_soon() const override { return runner_.expects_answer_soon(); }
-  [[nodiscard]] bool prepare_to_sleep() override { return runner_.prepare_to_sleep(); }
-  void finish_sleep() override { runner_.finish_sleep(); }
 
   /// Ends those whose deadline has passed. To be called several times a second.
   void sweep();
@@ -50,7 +37,6 @@ class LimitedRunner final : public CallRunner {
   void admitted(const std::string& invocation, ConcurrencyGate::Place place);
   void end(const std::string& invocation, Outcome outcome, std::string message);
 
-  CallRunner& runner_;
   const Clock& clock_;
   Poster here_;
   std::unordered_map<std::string, Waiting> waiting_;  // by invocation
