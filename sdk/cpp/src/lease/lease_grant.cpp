@@ -9,24 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view name_of(Wait wait) {
-  switch (wait) {
-    case Wait::hot:
-      return "hot";
-    case Wait::adaptive:
-      return "adaptive";
-    case Wait::blocking:
-      return "blocking";
-  }
-  return "adaptive";
-}
-
-Error unintelligible(const Failure& fault) {
-  return Error({.kind = ErrorKind::internal,
-                .message = "the gateway's answer is not a lease: " + fault.message,
-                .hint = "compare 'orchid --version' with the gateway's /version"});
-}
-
 /// `cores`: of each, where the gateway does not say it of each.
 GrantedWorker read_worker(const JsonObject& o, unsigned cores) {
   const JsonObject any = o.optional();
@@ -44,6 +26,24 @@ GrantedWorker read_worker(const JsonObject& o, unsigned cores) {
 
 }  // namespace
 
+std::string_view word_of(Wait wait) {
+  switch (wait) {
+    case Wait::hot:
+      return "hot";
+    case Wait::adaptive:
+      return "adaptive";
+    case Wait::blocking:
+      return "blocking";
+  }
+  return "adaptive";
+}
+
+Error unintelligible_lease(const Failure& fault) {
+  return Error({.kind = ErrorKind::internal,
+                .message = "the gateway's answer is not a lease: " + fault.message,
+                .hint = "compare 'orchid --version' with the gateway's /version"});
+}
+
 LeaseGrant parse_lease_grant(std::string_view text) {
   const JsonDocument document(text);
   const JsonObject o = document.root();
@@ -55,7 +55,7 @@ LeaseGrant parse_lease_grant(std::string_view text) {
       .expires_in = std::chrono::milliseconds(any.number<std::int64_t>("expires_in_ms"))};
   for (const JsonObject& worker : o.objects("workers"))
     grant.workers.push_back(read_worker(worker, grant.cores_per_worker));
-  if (const auto good = document.finish(); !good) throw unintelligible(good.error());
+  if (const auto good = document.finish(); !good) throw unintelligible_lease(good.error());
   return grant;
 }
 
@@ -74,7 +74,7 @@ json constraints_of(const LeaseConstraints& wanted) {
 std::string lease_request(const LeaseOptions& options, std::string_view boot_id,
                           const std::vector<std::string>& images, WorkersAre workers) {
   json request{{"workers", options.workers},
-               {"wait", name_of(options.wait)},
+               {"wait", word_of(options.wait)},
                {"duration_ms", options.duration.count()},
                {"within_ms", options.within.count()},
                {"boot_id", boot_id}};

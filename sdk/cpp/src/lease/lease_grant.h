@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "foundation/result.h"
+#include "orchid/error.h"
 #include "orchid/lease.h"
 #include "protocol/lease_id.h"
 
@@ -33,7 +35,11 @@ struct LeaseGrant {
   std::vector<GrantedWorker> workers;
 };
 
-/// Throws `orchid::Error` (`internal`) when the text is not what the API promises.
+/// As the API says it.
+[[nodiscard]] std::string_view word_of(Wait wait);
+/// Of an answer that is not what the API promises of a lease: `internal`.
+[[nodiscard]] Error unintelligible_lease(const Failure& fault);
+/// Throws `unintelligible_lease`.
 [[nodiscard]] LeaseGrant parse_lease_grant(std::string_view text);
 /// What the workers of a lease are to each other.
 enum class WorkersAre : std::uint8_t { apart, crew };

@@ -6,6 +6,7 @@
 #include "foundation/host_addresses.h"
 #include "foundation/json_document.h"
 #include "foundation/percent_encoding.h"
+#include "lease/lease_grant.h"
 
 namespace orchid::sdk {
 namespace {
@@ -13,18 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds memory_lease_timeout{5'000};
-
-constexpr std::string_view word_of(Wait wait) {
-  switch (wait) {
-    case Wait::hot:
-      return "hot";
-    case Wait::adaptive:
-      return "adaptive";
-    case Wait::blocking:
-      return "blocking";
-  }
-  return "adaptive";
-}
 
 std::string memory_lease_path(const std::string& id) { return "/v1/leases/" + percent_encode(id); }
 
@@ -43,10 +32,7 @@ MemoryGrant parse_memory_grant(std::string_view text) {
       .expires_in = std::chrono::milliseconds(any.number<std::int64_t>("expires_in_ms")),
       .key = any.text("key")};
   const bool is_memory = any.text("kind") == "memory";
-  if (const auto good = document.finish(); !good)
-    throw Error({.kind = ErrorKind::internal,
-                 .message = "the gateway's answer is not a lease: " + good.error().message,
-                 .hint = "compare 'orchid --version' with the gateway's /version"});
+  if (const auto good = document.finish(); !good) throw unintelligible_lease(good.error());
   if (!is_memory)
     throw Error({.kind = ErrorKind::bad_request,
                  .message = grant.id + " is a lease of workers, and none of memory"});
