@@ -75,7 +75,7 @@ class Unwatched final : public flow::FlowWatch {
   void failed(const flow::AttemptFailed& attempt) override {
     std::fprintf(stderr, "flow: %s\n", attempt.message.c_str());
   }
-  void look() override {}
+  [[nodiscard]] bool look() override { return true; }
   [[nodiscard]] bool interrupted() override { return true; }
 };
 
