@@ -7,12 +7,10 @@
 // same memory, new pages against new pages. PUT and GET by curl against nginx with one worker
 // process, whose file is in /dev/shm too.
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -24,8 +22,8 @@
 #include <vector>
 
 #include "harness/bench.h"
-#include "harness/child_process.h"
 #include "local_orchid.h"
+#include "nginx_files.h"
 #include "orchid/client.h"
 #include "orchid/function.hpp"
 
@@ -182,67 +180,8 @@ void measure_in_place(Bench& bench, Client& client) {
 
 // ---- over HTTP, against nginx ----
 
-constexpr const char* nginx_configuration =
-    R"(worker_processes 1; daemon off; pid DIR/nginx.pid; error_log DIR/error.log;
-events { worker_connections 256; }
-http { access_log off; client_body_temp_path DIR/b; proxy_temp_path DIR/p; fastcgi_temp_path DIR/f; uwsgi_temp_path DIR/u; scgi_temp_path DIR/s;
-  sendfile on; client_max_body_size 0;
-  server { listen unix:DIR/nginx.sock; root DIR/files; location / { dav_methods PUT; default_type application/octet-stream; } } }
-)";
-
-class Nginx {
- public:
-  [[nodiscard]] static Result<Nginx> start() {
-    std::string pattern = "/dev/shm/orchid-nginx-XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr) return fail_errno("mkdtemp");
-    const std::filesystem::path directory = pattern;
-    std::filesystem::create_directory(directory / "files");
-    // Its worker runs as another user when it was started by root.
-    std::filesystem::permissions(directory, std::filesystem::perms::all);
-    std::filesystem::permissions(directory / "files", std::filesystem::perms::all);
-    std::string text = nginx_configuration;
-    for (std::size_t at = 0; (at = text.find("DIR", at)) != std::string::npos;)
-      text.replace(at, 3, directory.string());
-    std::ofstream(directory / "nginx.conf") << text;
-    auto process = ChildProcess::start(
-        {.command = {"/usr/sbin/nginx", "-p", directory, "-c", directory / "nginx.conf"},
-         .output_file = directory / "nginx.log"});
-    if (!process) {
-      std::filesystem::remove_all(directory);
-      return fail(std::move(process.error()));
-    }
-    return Nginx(directory, std::move(*process));
-  }
-  Nginx(Nginx&& other) noexcept = default;
-  Nginx& operator=(Nginx&&) = delete;
-  ~Nginx() {
-    if (directory_.empty()) return;
-    process_.stop();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  [[nodiscard]] std::string socket() const { return directory_ / "nginx.sock"; }
-  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
-
- private:
-  Nginx(std::filesystem::path directory, ChildProcess process)
-      : directory_(std::move(directory)), process_(std::move(process)) {}
-  std::filesystem::path directory_;
-  ChildProcess process_;
-};
-
-/// One transfer by curl, from its start to its end.
-Values transfer(std::vector<std::string> words) {
-  words.insert(words.begin(),
-               {"curl", "-sS", "--fail", "--max-time", "60", "-H", "Expect:", "-o", "/dev/null"});
-  const auto start = Clock::now();
-  auto done = output_of({.command = std::move(words)}, std::chrono::seconds(90));
-  if (!done) return fail(std::move(done.error()));
-  return std::vector<double>{milliseconds_since(start)};
-}
-
 void measure_http(Bench& bench, const tests::LocalOrchid& orchid, Client& client,
-                  const Nginx& nginx) {
+                  const NginxFiles& nginx) {
   const std::string file = nginx.directory() / "source";
   std::ofstream(file, std::ios::binary) << std::string(size, '\1');
   const std::string token = "Authorization: Bearer " + orchid.token();
@@ -250,7 +189,7 @@ void measure_http(Bench& bench, const tests::LocalOrchid& orchid, Client& client
   const std::string theirs = "http://nginx/sent";
   const auto ask = [](std::vector<std::string> words, const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
-    return transfer(std::move(words));
+    return timed_transfer(std::move(words));
   };
   const std::vector<std::string> socket{"--unix-socket", orchid.runtime() / "gateway.sock"};
   const std::string to_us = "http://orchid/v1/data/sent";
@@ -268,7 +207,7 @@ void measure_http(Bench& bench, const tests::LocalOrchid& orchid, Client& client
        .baseline_round =
            [&] {
              auto took = ask(rival, {"-T", file, theirs});
-             std::filesystem::remove(nginx.directory() / "files" / "sent");
+             std::filesystem::remove(nginx.files() / "sent");
              return took;
            },
        .promises = {promise}});
@@ -289,7 +228,7 @@ int run(Bench& bench) {
     std::fprintf(stderr, "data_objects: %s\n", orchid.error().message.c_str());
     return 3;
   }
-  auto nginx = Nginx::start();
+  auto nginx = NginxFiles::start();
   if (!nginx) {
     std::fprintf(stderr, "data_objects: %s\n", nginx.error().message.c_str());
     return 3;

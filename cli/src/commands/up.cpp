@@ -34,6 +34,7 @@ struct UpArguments {
   std::string door;
   std::string config;
   std::string data_memory;
+  std::string data_spill;
 };
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
@@ -119,7 +120,10 @@ Result<std::vector<std::string>> words_for_executor(Shell& shell,
                                                     const UserSurroundings& surroundings,
                                                     const UpArguments& arguments) {
   auto words = terms_of_own_job(shell, surroundings);
-  if (!words || arguments.data_memory.empty()) return words;
+  if (!words) return words;
+  if (!arguments.data_spill.empty())
+    words->insert(words->end(), {"--data-spill", arguments.data_spill});
+  if (arguments.data_memory.empty()) return words;
   if (auto size = parse_byte_count(arguments.data_memory); !size)
     return fail(Failure{ErrorCode::bad_request, std::move(size.error().message)}.while_doing(
         "--data-memory"));
@@ -199,6 +203,12 @@ void add_up(CLI::App& app, Shell& shell) {
       "0: any free one (default: only programs on this machine can)");
   command->add_option("--data-memory", arguments->data_memory,
                       "memory for data objects, such as 2GiB; 0: none (default: up to a quarter)");
+  command
+      ->add_option("--data-spill", arguments->data_spill,
+                   "directory on a local disk where data goes when other data needs its memory; it "
+                   "takes up to four times that memory there (default: none)")
+      ->check(CLI::ExistingDirectory)
+      ->transform([](const std::string& directory) { return fs::absolute(directory).string(); });
   command
       ->add_option("--lane-fabric", arguments->lane_fabric,
                    "tcp (default), auto (RDMA if both hosts have it) or verbs (RDMA, or an error); "

@@ -20,7 +20,7 @@ std::vector<Finding> examine_machine(const DoctorEnvironment& environment) {
 std::vector<Finding> examine_gateway(const DoctorEnvironment& environment) {
   std::vector<Finding> findings;
   for (auto* check : {check_gateway_found, check_gateway_answers, check_version, check_token,
-                      check_batch_system, check_executor, check_workers}) {
+                      check_batch_system, check_executor, check_workers, check_data}) {
     findings.push_back(check(environment));
     if (findings.back().health == Health::broken) break;
   }

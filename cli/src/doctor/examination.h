@@ -82,6 +82,7 @@ struct Finding {
 [[nodiscard]] Finding check_batch_system(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_executor(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_workers(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_data(const DoctorEnvironment& environment);
 
 /// A system call that functions keep, and what of it; empty: all.
 struct KeptCall {

@@ -7,6 +7,7 @@
 namespace orchid::cli {
 namespace {
 
+constexpr std::uint64_t fullest_percent = 95;  // of the memory for data
 constexpr auto start_one = "start one with 'orchid up', or set ORCHID_GATEWAY to where it runs";
 
 Finding good(std::string check, std::string detail) {
@@ -19,6 +20,9 @@ struct HostCount {
   std::size_t lost = 0;
   std::uint64_t workers_ready = 0;
   std::uint64_t cores_leased = 0;
+  std::size_t keep_data = 0;  // executors
+  ByteCount data_memory;      // of these
+  ByteCount data_used;
 };
 
 Result<HostCount> count_hosts(const DoctorEnvironment& environment) {
@@ -35,6 +39,10 @@ Result<HostCount> count_hosts(const DoctorEnvironment& environment) {
       if (!connected) continue;
       count.workers_ready += executor.number<std::uint64_t>("workers_ready");
       count.cores_leased += executor.number<std::uint64_t>("cores_leased");
+      if (!executor.has("data_memory_bytes")) continue;
+      ++count.keep_data;
+      count.data_memory.value += executor.number<std::uint64_t>("data_memory_bytes");
+      count.data_used.value += executor.number<std::uint64_t>("data_used_bytes");
     }
   return document.finish(count);
 }
@@ -134,6 +142,22 @@ Finding check_workers(const DoctorEnvironment& environment) {
             "wait a moment after a start; then look at the output of 'orchid up' for why they end"};
   return good("workers",
               fmt::format("{} ready, {} cores leased", hosts->workers_ready, hosts->cores_leased));
+}
+
+/// Orchid does without any.
+Finding check_data(const DoctorEnvironment& environment) {
+  const auto hosts = count_hosts(environment);
+  if (!hosts)
+    return {"data", Health::broken, hosts.error().message, "look at the output of 'orchid up'"};
+  if (hosts->keep_data == 0)
+    return good("data", "no executor keeps data objects: one does with --data-memory");
+  const std::string use = fmt::format("{} of {} used, on {} executor{}",
+                                      to_string(hosts->data_used), to_string(hosts->data_memory),
+                                      hosts->keep_data, hosts->keep_data == 1 ? "" : "s");
+  if (hosts->data_used.value < hosts->data_memory.value / 100 * fullest_percent)
+    return good("data", use);
+  return {"data", Health::doubtful, use + ": what is put may find no room",
+          "'orchid data list' shows what may be deleted; --data-memory gives an executor more"};
 }
 
 }  // namespace orchid::cli

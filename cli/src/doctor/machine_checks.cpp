@@ -57,9 +57,9 @@ Finding check_programs(const DoctorEnvironment& environment) {
   const std::string folder = environment.programs.string();
   std::string missing;
   std::string elsewhere;
-  for (const char* name :
-       {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler", "orchid-dispatch",
-        "orchid-door", "orchid-copy", "orchid-device", "orchid-memory"}) {
+  for (const char* name : {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler",
+                           "orchid-dispatch", "orchid-door", "orchid-copy", "orchid-depot",
+                           "orchid-device", "orchid-flows", "orchid-memory"}) {
     const auto found = environment.find_program(name);
     if (!found)
       missing += (missing.empty() ? "" : ", ") + std::string(name);

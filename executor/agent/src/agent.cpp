@@ -39,7 +39,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       compilers_(io, children_, options_.compilers,
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
-      data_(io, options_.data),
+      data_(io, options_.data, options_.data_spill),
       data_of_calls_({.io = io_,
                       .data = data_,
                       .workers = workers_,
@@ -56,6 +56,16 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
               [this](const ControlMessage& message) {
                 if (gateway_) gateway_->send(message);
               }),
+      memory_of_calls_({.io = io_,
+                        .children = children_,
+                        .leases = memory_,
+                        .tell =
+                            [this](const ControlMessage& message) {
+                              if (gateway_) gateway_->send(message);
+                            }},
+                       {.program = options_.memory.program,
+                        .host_name = host_.hostname,
+                        .scheduling = options_.depots.scheduling}),
       services_{io,
                 workers_,
                 code_,
@@ -78,7 +88,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                         lanes_.drop_data(data);
                       }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
-  serve_calls(depots_, data_of_calls_, workers_);
+  serve_calls(depots_, {.data = data_of_calls_, .memory = memory_of_calls_}, workers_);
 }
 
 /// True once for each process that the kernel has ended.
@@ -142,6 +152,7 @@ void Agent::reclaim(std::string_view why) {
   depots_.stop();
   lanes_.evict_all();
   copying_.end_all();
+  memory_of_calls_.end_all();
   memory_.end_all();
   data_.end();
   if (options_.while_leaving) options_.while_leaving();
@@ -285,6 +296,7 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
     data_.begin_afresh();
   }
   data_of_calls_.begin(welcome.names_data, welcome.resumed);
+  memory_of_calls_.begin(welcome.finds_memory);
   for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
     devices_.vacate(lease, [this, lease] { leases_.vacated(lease); });
@@ -321,6 +333,8 @@ void Agent::obey_about_data(const ControlMessage& message) {
           data_of_calls_.obey(m);
         else if constexpr (requires { memory_.obey(m); })
           memory_.obey(m);
+        else if constexpr (requires { memory_of_calls_.obey(m); })
+          memory_of_calls_.obey(m);
       },
       message);
 }

@@ -19,6 +19,7 @@
 #include "data/data_copying.h"
 #include "data/data_of_calls.h"
 #include "data/data_service.h"
+#include "depots/call_services.h"
 #include "depots/depot_pool.h"
 #include "devices/device_pool.h"
 #include "grant/core_feed.h"
@@ -27,6 +28,7 @@
 #include "leases/host_claims.h"
 #include "leases/lease_table.h"
 #include "memory/memory_leases.h"
+#include "memory/memory_of_calls.h"
 #include "supervisor_notice.h"
 #include "topology/host.h"
 #include "topology/power_meter.h"
@@ -58,9 +60,10 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
-    DataBook::Options data;        // a budget of 0: it keeps no data objects
-    DataCopying::Options copying;  // of these
-    MemoryLeases::Options memory;  // likewise
+    DataBook::Options data;            // a budget of 0: it keeps no data objects
+    std::filesystem::path data_spill;  // where those go that do not fit; empty: nowhere
+    DataCopying::Options copying;      // of these
+    MemoryLeases::Options memory;      // likewise
     Depot::Options depots;
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
@@ -124,6 +127,7 @@ class Agent {
   DepotPool depots_;
   DataCopying copying_;
   MemoryLeases memory_;
+  MemoryOfCalls memory_of_calls_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

@@ -74,6 +74,7 @@ std::map<std::string, std::uint64_t> Agent::growing_counters() const {
   std::map<std::string, std::uint64_t> counters;
   compilers_.count(counters);
   devices_.count(counters);
+  data_.count(counters);
   return counters;
 }
 

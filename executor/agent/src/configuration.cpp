@@ -186,6 +186,7 @@ struct Sizes {
   std::string code_store = "1GiB";
   std::string data_memory;             // empty: not given
   std::string data_memory_per_tenant;  // likewise
+  std::string data_spill;              // likewise
 };
 
 Result<void> read_data_memory(const Sizes& sizes, Configuration& c) {
@@ -198,6 +199,11 @@ Result<void> read_data_memory(const Sizes& sizes, Configuration& c) {
     return {};
   };
   if (auto all = read("--data-memory", sizes.data_memory, c.data_memory); !all) return all;
+  if (!sizes.data_spill.empty() && c.data_spill.empty())
+    return fail(ErrorCode::bad_configuration,
+                "--data-spill-size needs --data-spill, the directory");
+  if (auto disk = read("--data-spill-size", sizes.data_spill, c.data_spill_size); !disk)
+    return disk;
   return read("--data-memory-per-tenant", sizes.data_memory_per_tenant, c.data_memory_per_tenant);
 }
 
@@ -222,6 +228,11 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
       "and share at most 1GiB)");
   app.add_option("--data-memory-per-tenant", sizes.data_memory_per_tenant,
                  "of that one user may have so much (default: all)");
+  app.add_option("--data-spill", c.data_spill,
+                 "directory on a local disk where data objects go when others need their memory "
+                 "(default: none: unnamed ones are dropped then)");
+  app.add_option("--data-spill-size", sizes.data_spill,
+                 "of that directory's disk, such as 16GiB (default: four times --data-memory)");
   app.add_option("--code-store", sizes.code_store, "space for compiled code, such as 1GiB");
   app.add_option("--lane-listen", c.lane_listen,
                  "IP:port of this host at which clients on other hosts reach workers; port 0: any "

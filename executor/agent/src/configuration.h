@@ -40,7 +40,10 @@ struct Configuration {
   /// For data objects, and not for workers; default: `data_memory_of` says. 0: none is kept.
   std::optional<ByteCount> data_memory;
   std::optional<ByteCount> data_memory_per_tenant;  // of that; default: all
-  ByteCount code_store = 1_GiB;                     // bound of the code store on disk
+  /// Where data objects go that others need the memory of. Default: nowhere.
+  std::filesystem::path data_spill;
+  std::optional<ByteCount> data_spill_size;  // there at most; default: four times the memory
+  ByteCount code_store = 1_GiB;              // bound of the code store on disk
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
   LaneFabric lane_fabric = LaneFabric::tcp;  // needs lane_listen unless it is tcp
   std::string host_id;  // of the machine that the cores belong to; default: its boot id

@@ -21,6 +21,7 @@
 #include "children/core_binding.h"
 #include "children/scheduling.h"
 #include "configuration.h"
+#include "data/spill_file.h"
 #include "device/driver_environment.h"
 #include "fabric_probe.h"
 #include "foundation/files.h"
@@ -257,7 +258,22 @@ Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostReso
                     to_string(least_for_workers) + " of " + to_string(host.memory) +
                     " for workers; give it less");
   host.memory.value -= data.value;
-  return DataBook::Options{.budget = data, .per_tenant = c.data_memory_per_tenant.value_or(data)};
+  if (!c.data_spill.empty())
+    if (auto there = SpillFile::check(c.data_spill); !there)
+      return fail(std::move(there.error()).while_doing("--data-spill"));
+  return DataBook::Options{
+      .budget = data,
+      .per_tenant = c.data_memory_per_tenant.value_or(data),
+      .disk = c.data_spill.empty() ? 0_B : c.data_spill_size.value_or(ByteCount{4 * data.value})};
+}
+
+void describe_data(const Configuration& c, const DataBook::Options& data, const std::string& host,
+                   Agent::Options& options) {
+  options.data = data;
+  options.data_spill = c.data_spill;
+  options.copying = {
+      .program = c.program_directory / "orchid-copy", .listen = host, .scheduling = c.scheduling};
+  options.memory = {.program = c.program_directory / "orchid-memory", .listen = host};
 }
 
 Result<void> serve(const Configuration& c) {
@@ -306,11 +322,7 @@ Result<void> serve(const Configuration& c) {
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
-  options.data = *data;
-  options.copying = {.program = c.program_directory / "orchid-copy",
-                     .listen = lanes->host,
-                     .scheduling = c.scheduling};
-  options.memory = {.program = c.program_directory / "orchid-memory", .listen = lanes->host};
+  describe_data(c, *data, lanes->host, options);
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

@@ -1,9 +1,24 @@
 #include "worker_door.h"
 
 #include "foundation/numbers.h"
+#include "protocol/lease_id.h"
 #include "protocol/names.h"
 
 namespace orchid::executor {
+namespace {
+
+/// Null: there may be something of that name.
+const char* fault_of_name(const ServiceRequest& request) {
+  if (request.ask == ServiceAsk::open_memory)
+    return parse_lease_id(request.name)
+               ? nullptr
+               : "leased memory is opened by the id of its lease, such as 'l-3-17'";
+  if (request.name.empty() || is_data_name(request.name)) return nullptr;
+  return "no data has such a name: it is a letter, then letters, digits, '-' and '_', at most 64 "
+         "in all, and perhaps @VERSION";
+}
+
+}  // namespace
 
 bool is_data_name(std::string_view name) {
   const std::size_t at = name.find('@');
@@ -25,12 +40,11 @@ WorkerDoor::Verdict WorkerDoor::take(std::string_view packet) {
   if (waits_for_ != 0 && !was_answered) return Nonsense{};
   last_ = request->sequence;
   ++taken_;
-  if (!request->name.empty() && !is_data_name(request->name))
+  if (const char* const fault = fault_of_name(*request); fault != nullptr)
     return Refused{{.verdict = ServiceVerdict::refused,
                     .sequence = request->sequence,
                     .code = ErrorCode::bad_request,
-                    .message = "no data has such a name: it is a letter, then letters, digits, "
-                               "'-' and '_', at most 64 in all, and perhaps @VERSION"}};
+                    .message = fault}};
   waits_for_ = request->sequence;
   return Passes{std::move(*request)};
 }

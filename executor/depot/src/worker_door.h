@@ -29,7 +29,7 @@ class WorkerDoor {
   struct Passes {
     ServiceRequest request;
   };
-  /// The depot itself answers: no object has such a name.
+  /// The depot itself answers: nothing has such a name.
   struct Refused {
     ServiceAnswer answer;
   };

@@ -12,30 +12,34 @@
 #include <variant>
 
 #include "foundation/sockets.h"
+#include "foundation/tcp.h"
 #include "foundation/unique_fd.h"
+#include "lane_client/memory_client.h"
 #include "memory/messages.h"
 #include "object_memory.h"
 #include "sandbox/confinement.h"
 #include "transport/ucx_memory.h"
+#include "worker_access.h"
 
 namespace orchid::executor {
 namespace {
 
 /// Buffers of UCX, what is gathered for gets with rows, and our own small things.
 constexpr ByteCount heap = 256_MiB;
+/// The agent tries again for longer: whoever used the memory before may just be leaving.
+constexpr std::chrono::seconds connect_within{10};
 
 struct Order {
-  MemoryServe serve;
-  UniqueFd file;
+  MemoryMessage message;
+  UniqueFd descriptor;  // of the memory file, or of a worker
 };
 
 std::optional<Order> await_order(int control) {
   auto packet = receive_packet(control, /*wait=*/true);
   if (!packet || !*packet || (*packet)->descriptors.size() != 1) return std::nullopt;
   auto message = parse_memory_message((*packet)->text);
-  if (!message || !std::holds_alternative<MemoryServe>(*message)) return std::nullopt;
-  return Order{std::get<MemoryServe>(std::move(*message)),
-               std::move((*packet)->descriptors.front())};
+  if (!message) return std::nullopt;
+  return Order{std::move(*message), std::move((*packet)->descriptors.front())};
 }
 
 void say(int control, const MemoryMessage& message) {
@@ -47,21 +51,21 @@ int give_up(int control, const Failure& why) {
   return 1;
 }
 
-int serve(int control, int parent_pid, Order order) {
-  const auto memory = RoomMemory::map(order.file.get(), order.serve.bytes);
+int serve(int control, int parent_pid, const MemoryServe& order, UniqueFd file) {
+  const auto memory = RoomMemory::map(file.get(), order.bytes);
   if (!memory) return give_up(control, memory.error());
-  order.file.reset();
-  const auto key = transport::parse_connection_key(order.serve.key);
+  file.reset();
+  const auto key = transport::parse_connection_key(order.key);
   if (!key) return give_up(control, key.error());
   ConfinementOptions confinement{.role = SandboxRole::remote_worker,
                                  .data_limit = heap,
                                  .parent_pid = parent_pid,
                                  .keep_descriptors = {0, 1, 2, control}};
   if (auto confined = confine(confinement); !confined) return give_up(control, confined.error());
-  auto context = transport::UcxContext::create({.address = order.serve.address});
+  auto context = transport::UcxContext::create({.address = order.address});
   if (!context) return give_up(control, context.error());
   auto listener = transport::UcxMemoryListener::listen(
-      *context, {.address = order.serve.address, .key = *key, .bytes = order.serve.bytes});
+      *context, {.address = order.address, .key = *key, .bytes = order.bytes});
   if (!listener) return give_up(control, listener.error());
   say(control, MemoryListening{listener->address()});
   // The agent knows how long a client may take: it ends this process.
@@ -77,10 +81,41 @@ int serve(int control, int parent_pid, Order order) {
   confinement.protected_descriptors = end_of_descriptors();
   if (auto closed = confine_further(confinement); !closed)
     ::_exit(give_up(control, closed.error()));
-  const auto served = server->serve(memory->bytes(), {.wait = order.serve.wait, .stop = control});
+  const auto served = server->serve(memory->bytes(), {.wait = order.wait, .stop = control});
   // What a client asks for that there is not harms nobody but itself: it has lost its connection.
   if (!served && served.error().code != ErrorCode::bad_request)
     ::_exit(give_up(control, served.error()));
+  say(control, MemoryLeft{});
+  ::_exit(0);  // UCX may not close what it has opened
+}
+
+/// The other end, for a worker: what that sends is read only when nothing can be opened any more.
+int reach(int control, int parent_pid, const MemoryReach& order, UniqueFd worker) {
+  const auto key = transport::parse_connection_key(order.key);
+  if (!key) return give_up(control, key.error());
+  ConfinementOptions confinement{.role = SandboxRole::remote_worker,
+                                 .data_limit = heap,
+                                 .parent_pid = parent_pid,
+                                 .keep_descriptors = {0, 1, 2, control, worker.get()}};
+  const std::string own_address = local_host_towards(order.address);
+  if (auto confined = confine(confinement); !confined) return give_up(control, confined.error());
+  auto context = transport::UcxContext::create({.address = own_address});
+  if (!context) return give_up(control, context.error());
+  auto connection = transport::UcxMemoryClient::connect(
+      *context, {.address = order.address,
+                 .key = *key,
+                 .bytes = order.bytes,
+                 .deadline = std::chrono::steady_clock::now() + connect_within});
+  if (!connection) return give_up(control, connection.error());
+  auto memory = lane_client::MemoryClient::create(std::move(*connection),
+                                                  {.host = order.host, .wait = order.wait});
+  if (!memory) return give_up(control, memory.error());
+  confinement.protected_descriptors = end_of_descriptors();
+  if (auto closed = confine_further(confinement); !closed)
+    ::_exit(give_up(control, closed.error()));
+  say(control, MemoryConnected{});
+  const auto served = serve_worker(**memory, {.worker = worker.get(), .control = control});
+  if (!served) ::_exit(give_up(control, served.error()));
   say(control, MemoryLeft{});
   ::_exit(0);  // UCX may not close what it has opened
 }
@@ -91,7 +126,11 @@ int run_memory_process(int control, int parent_pid) {
   auto order = await_order(control);
   if (!order) return 1;
   if (auto loaded = transport::load_ucx(); !loaded) return give_up(control, loaded.error());
-  return serve(control, parent_pid, std::move(*order));
+  if (const auto* serving = std::get_if<MemoryServe>(&order->message))
+    return serve(control, parent_pid, *serving, std::move(order->descriptor));
+  if (const auto* reaching = std::get_if<MemoryReach>(&order->message))
+    return reach(control, parent_pid, *reaching, std::move(order->descriptor));
+  return give_up(control, {ErrorCode::bad_request, "an order that is none"});
 }
 
 }  // namespace orchid::executor

@@ -25,9 +25,15 @@ struct MemoryEncoder {
             {"bytes", m.bytes.value},
             {"wait", to_string(m.wait)}};
   }
+  Json operator()(const MemoryReach& m) const {
+    return {{"type", "reach"},           {"key", m.key},
+            {"address", m.address},      {"bytes", m.bytes.value},
+            {"wait", to_string(m.wait)}, {"host", m.host}};
+  }
   Json operator()(const MemoryListening& m) const {
     return {{"type", "listening"}, {"address", m.address}};
   }
+  Json operator()(const MemoryConnected&) const { return {{"type", "connected"}}; }
   Json operator()(const MemoryLeft&) const { return {{"type", "left"}}; }
   Json operator()(const MemoryFailed& m) const {
     return {{"type", "failed"}, {"code", to_string(m.code)}, {"message", m.message}};
@@ -35,13 +41,22 @@ struct MemoryEncoder {
 };
 
 std::optional<MemoryMessage> read(const JsonObject& f, std::string_view type) {
+  const auto bytes = [&] {
+    return ByteCount{f.number<std::uint64_t>("bytes", {.least = 1, .most = most_bytes})};
+  };
   if (type == "serve")
-    return MemoryServe{
-        .key = f.text("key", key_digits),
-        .address = f.text("address", longest_address),
-        .bytes = ByteCount{f.number<std::uint64_t>("bytes", {.least = 1, .most = most_bytes})},
-        .wait = f.parsed("wait", parse_wait_mode)};
+    return MemoryServe{.key = f.text("key", key_digits),
+                       .address = f.text("address", longest_address),
+                       .bytes = bytes(),
+                       .wait = f.parsed("wait", parse_wait_mode)};
+  if (type == "reach")
+    return MemoryReach{.key = f.text("key", key_digits),
+                       .address = f.text("address", longest_address),
+                       .bytes = bytes(),
+                       .wait = f.parsed("wait", parse_wait_mode),
+                       .host = f.text("host")};
   if (type == "listening") return MemoryListening{f.text("address", longest_address)};
+  if (type == "connected") return MemoryConnected{};
   if (type == "left") return MemoryLeft{};
   if (type == "failed")
     return MemoryFailed{.code = f.parsed("code", parse_error_code), .message = f.text("message")};

@@ -292,6 +292,8 @@ constexpr std::array<std::string_view, 2> host_api{
     "orchid_progress orchid_time_left_ns orchid_forward orchid_member orchid_member_count "
     "orchid_invocation_id orchid_core orchid_data orchid_data_count "
     "orchid_data_create orchid_data_open orchid_data_seal "
+    "orchid_leased_open orchid_leased_put orchid_leased_get orchid_leased_fetch_add "
+    "orchid_leased_compare_swap orchid_leased_fence "
     "orchid_core_count",
     // orchid/kernel.h
     "orchid_device_kind orchid_device_alloc orchid_device_free orchid_device_write "

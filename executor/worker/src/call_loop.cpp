@@ -287,6 +287,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .output_limit = output_limit_of(streams).value,
                    .data = std::span(call_data_).first(data_count_),
                    .objects = parts_.objects,
+                   .memory = parts_.memory,
                    .stream = streams ? &stream : nullptr,
                    .crew = parts_.crew,
                    .message = &message_};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "call_memory.h"
 #include "call_objects.h"
 #include "crew/crew_lane.h"
 #include "data_mappings.h"
@@ -42,6 +43,7 @@ class CallLoop {
     CodeMap& code;
     DataMappings& data;
     CallObjects& objects;
+    CallMemory& memory;
     const TickRate& rate;
     int control;  // packet socket to the agent
     std::int32_t core;

@@ -37,6 +37,7 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
   parts_.objects.unmap_rooms();
+  parts_.memory.close();
   const std::string_view left = call.device.end_call();
   parts_.hygiene.expect_team(parts_.cores.thread_count());
   std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);

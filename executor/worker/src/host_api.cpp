@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "call_memory.h"
 #include "call_objects.h"
 #include "call_stream.h"
 #include "crew/crew_lane.h"
@@ -43,6 +44,44 @@ std::int32_t status_of(orchid::ErrorCode code) {
 std::int32_t refuse(orchid_call* call, const orchid::Failure& why) {
   call->set_message(std::string(orchid::to_string(why.code)) + ": " + why.message);
   return status_of(why.code);
+}
+
+std::int32_t memory_status_of(orchid::ErrorCode code) {
+  switch (code) {
+    case orchid::ErrorCode::not_found:
+    case orchid::ErrorCode::lease_ended:
+      return ORCHID_MEMORY_ENDED;
+    case orchid::ErrorCode::conflict:
+      return ORCHID_MEMORY_BUSY;
+    case orchid::ErrorCode::unreachable:
+      return ORCHID_MEMORY_LOST;
+    default:
+      return ORCHID_ERROR;
+  }
+}
+
+std::int32_t refuse(orchid_call* call, const orchid::executor::CallMemory::Refusal& refusal) {
+  const orchid::Failure& why = refusal.why;
+  if (refusal.may_have_happened) {
+    call->set_message("outcome_unknown: an atomic operation may have happened, or not: " +
+                      why.message);
+    return ORCHID_MEMORY_UNKNOWN;
+  }
+  call->set_message(std::string(orchid::to_string(why.code)) + ": " + why.message);
+  return memory_status_of(why.code);
+}
+
+/// Of an operation on leased memory.
+template <typename T>
+std::int32_t tell(orchid_call* call, const orchid::executor::CallMemory::Answer<T>& answer) {
+  return answer ? ORCHID_OK : refuse(call, answer.error());
+}
+
+std::int32_t tell(orchid_call* call,
+                  const orchid::executor::CallMemory::Answer<std::uint64_t>& answer,
+                  std::uint64_t* before) {
+  *before = answer.value_or(0);
+  return tell(call, answer);
 }
 
 /// Of a name that a function gives. What is longer than any name is cut to what is refused.
@@ -178,6 +217,58 @@ std::int32_t orchid_data_seal(orchid_call* call, void* room, std::uint64_t used,
   static_assert(ORCHID_DATA_ID_SIZE == 35);
   std::memcpy(id, text.c_str(), ORCHID_DATA_ID_SIZE);
   return ORCHID_OK;
+}
+
+std::int32_t orchid_leased_open(orchid_call* call, const char* lease, std::uint32_t* memory,
+                                std::uint64_t* size) {
+  *memory = 0;
+  *size = 0;
+  const auto opened = call->memory.open(name_of(lease));
+  if (!opened) {
+    const std::int32_t status =
+        refuse(call, orchid::executor::CallMemory::Refusal{.why = opened.error()});
+    const orchid::ErrorCode code = opened.error().code;
+    const bool may_help =
+        code == orchid::ErrorCode::quota || code == orchid::ErrorCode::unreachable ||
+        code == orchid::ErrorCode::timed_out || code == orchid::ErrorCode::no_capacity;
+    return may_help ? ORCHID_MEMORY_NO_WAY : status;
+  }
+  *memory = opened->memory;
+  *size = opened->size.value;
+  return ORCHID_OK;
+}
+
+std::int32_t orchid_leased_put(orchid_call* call, std::uint32_t memory, std::uint64_t offset,
+                               const void* bytes, std::uint64_t size) {
+  return tell(call, call->memory.put(memory, offset, {static_cast<const std::byte*>(bytes), size}));
+}
+
+std::int32_t orchid_leased_get(orchid_call* call, std::uint32_t memory, std::uint64_t offset,
+                               void* bytes, std::uint64_t size) {
+  return tell(call, call->memory.get(memory, offset, {static_cast<std::byte*>(bytes), size}));
+}
+
+std::int32_t orchid_leased_fetch_add(orchid_call* call, std::uint32_t memory, std::uint64_t offset,
+                                     std::uint64_t add, std::uint64_t* before) {
+  return tell(call,
+              call->memory.change(
+                  memory, {.ask = orchid::MemoryAsk::fetch_add, .offset = offset, .operand = add}),
+              before);
+}
+
+std::int32_t orchid_leased_compare_swap(orchid_call* call, std::uint32_t memory,
+                                        std::uint64_t offset, std::uint64_t expected,
+                                        std::uint64_t desired, std::uint64_t* before) {
+  return tell(call,
+              call->memory.change(memory, {.ask = orchid::MemoryAsk::compare_swap,
+                                           .offset = offset,
+                                           .operand = desired,
+                                           .expected = expected}),
+              before);
+}
+
+std::int32_t orchid_leased_fence(orchid_call* call, std::uint32_t memory) {
+  return tell(call, call->memory.fence(memory));
 }
 
 std::int32_t orchid_forward(orchid_call* call, std::uint32_t member, const char* entry,

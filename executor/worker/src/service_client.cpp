@@ -1,42 +1,16 @@
 #include "service_client.h"
 
-#include <poll.h>
-
-#include <algorithm>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "foundation/sockets.h"
+#include "packet_wait.h"
 
 namespace orchid::executor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// How often it is looked whether the call is to stop.
-constexpr std::chrono::milliseconds look_interval{10};
-
-/// Nothing: the time is over, or it never comes.
-std::optional<Packet> await_packet(int socket, Clock::time_point due,
-                                   const std::function<bool()>& stopped) {
-  while (!stopped()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
-    if (left.count() <= 0) return std::nullopt;
-    pollfd wait{.fd = socket, .events = POLLIN, .revents = 0};
-    // A signal only wakes it.
-    ::poll(&wait, 1, static_cast<int>(std::min(left, look_interval).count()));
-    auto packet = receive_packet(socket, false);
-    if (!packet) return std::nullopt;
-    if (*packet) return std::move(*packet);
-  }
-  return std::nullopt;
-}
-
-Failure call_is_to_stop() {
-  return {ErrorCode::cancelled, "the call is to stop: nothing more is waited for"};
-}
 
 /// What depots that came since have said: to nothing that is still asked.
 void pass_over_what_is_there(int socket) {
@@ -63,8 +37,11 @@ Result<ServiceClient::Answer> ServiceClient::ask(ServiceRequest request) {
   const auto due = Clock::now() + (at_end ? patience_at_end : patience);
   if (auto sent = send_packet(socket_, text); !sent)
     return fail(std::move(sent.error()).while_doing("asking the depot"));
-  while (auto packet = await_packet(socket_, due, stopped)) {
-    auto answer = parse_service_answer(packet->text);
+  while (true) {
+    auto came = await_packet(socket_, due, stopped);
+    if (!came || !*came) break;
+    Packet& packet = **came;
+    auto answer = parse_service_answer(packet.text);
     if (!answer) continue;
     if (answer->verdict == ServiceVerdict::again) {
       static_cast<void>(send_packet(socket_, text));
@@ -74,7 +51,7 @@ Result<ServiceClient::Answer> ServiceClient::ask(ServiceRequest request) {
     if (answer->verdict == ServiceVerdict::refused)
       return fail(answer->code, std::move(answer->message));
     Answer given{.data = answer->data, .bytes = answer->bytes, .file = {}};
-    if (!packet->descriptors.empty()) given.file = std::move(packet->descriptors.front());
+    if (!packet.descriptors.empty()) given.file = std::move(packet.descriptors.front());
     return given;
   }
   given_up_ = true;

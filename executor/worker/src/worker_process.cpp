@@ -270,9 +270,11 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   const auto stopped = [&page] {
     return page.stop.load(std::memory_order_relaxed) == call_of(page.state.load());
   };
-  auto* objects = new CallObjects(*new ServiceClient(service_number, stopped), *data);
+  auto* depot = new ServiceClient(service_number, stopped);
+  auto* objects = new CallObjects(*depot, *data);
+  auto* memory = new CallMemory(*depot, stopped);
   auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, *objects,
-                             rate, control, birth.core, lane->progress(), crew});
+                             *memory, rate, control, birth.core, lane->progress(), crew});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

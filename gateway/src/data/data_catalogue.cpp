@@ -294,16 +294,16 @@ const DataObject* DataCatalogue::sealed(DataId id) const {
              : nullptr;
 }
 
-std::vector<const DataObject*> DataCatalogue::all_sealed() const {
-  std::vector<const DataObject*> all;
-  for (const auto& [id, kept] : objects_)
-    if (kept.object.state == DataState::sealed) all.push_back(&kept.object);
-  return all;
-}
-
 ByteCount DataCatalogue::used_at(const ExecutorId& executor) const {
   const auto found = at_.find(executor);
   return {found == at_.end() ? 0 : found->second.bytes};
+}
+
+ByteCount DataCatalogue::used_at(const ExecutorId& executor, uid_t tenant) const {
+  const auto found = at_.find(executor);
+  if (found == at_.end()) return {};
+  const auto own = found->second.bytes_of.find(tenant);
+  return {own == found->second.bytes_of.end() ? 0 : own->second};
 }
 
 ByteCount DataCatalogue::used_by(uid_t tenant) const {

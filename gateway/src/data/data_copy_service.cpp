@@ -13,12 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds look_interval{1};
-/// An object leaves an executor whose grant ends within this, and what it takes to be moved.
-constexpr std::chrono::seconds notice{60};
-/// An executor that is away for longer may not come back.
-constexpr std::chrono::seconds longest_absence{5};
-
 }  // namespace
 
 DataCopyService::DataCopyService(Parts parts, Options options)
@@ -63,43 +57,6 @@ bool DataCopyService::can_send(const ExecutorId& id) const {
   return executor != nullptr && !executor->lane_address.empty();
 }
 
-/// For longer than it takes to move the object.
-bool DataCopyService::stays(const Executor& executor, const DataObject& object,
-                            MonotonicTime now) const {
-  const bool is_here =
-      executor.state == ExecutorState::connected || now - executor.lost_at < longest_absence;
-  const auto to_move = notice + std::chrono::seconds(object.bytes.value / options_.copies.slowest);
-  return is_here && !executor.grant.draining && executor.ends - now >= to_move;
-}
-
-/// The usual case, without a look at all executors.
-bool DataCopyService::has_enough(const DataObject& object, MonotonicTime now) const {
-  std::set<std::string> machines;
-  for (const auto* holders : {&object.holders, &object.arriving})
-    for (const DataHolder& holder : *holders)
-      if (const Executor* executor = parts_.broker.hosts().find(holder.executor);
-          executor != nullptr && stays(*executor, object, now))
-        machines.insert(executor->host.boot_id);
-  return machines.size() >= object.copies;
-}
-
-std::vector<CopyPlace> DataCopyService::places_for(const DataObject& object,
-                                                   MonotonicTime now) const {
-  std::vector<CopyPlace> places;
-  for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
-    if (!executor.data_memory || !Capacity::serves(executor, object.tenant)) continue;
-    const std::uint64_t budget = executor.data_memory->value;
-    const std::uint64_t used = parts_.catalogue.used_at(id).value;
-    places.push_back({.holder = {id, Capacity::name_of(executor)},
-                      .machine = executor.host.boot_id,
-                      .receives = receiver(id) != nullptr,
-                      .stays = stays(executor, object, now),
-                      .free = {budget - std::min(budget, used)},
-                      .ends = executor.ends});
-  }
-  return places;
-}
-
 Result<void> DataCopyService::begin(const DataObject& object, const DataHolder& to) {
   const MonotonicTime now = parts_.loop.now();
   if (const auto paused = not_before_.find({object.id, to.executor}); paused != not_before_.end()) {
@@ -136,58 +93,6 @@ Result<void> DataCopyService::begin(const DataObject& object, const DataHolder& 
   return begun;
 }
 
-/// There are enough on other machines that stay, and nobody has just had it brought, or waits for
-/// more to come beside it.
-bool DataCopyService::is_surplus(const DataObject& object, const ExecutorId& executor,
-                                 MonotonicTime now) const {
-  const auto is_until = [&](const std::map<Copy, MonotonicTime>& times, const ExecutorId& at) {
-    const auto found = times.find({object.id, at});
-    return found != times.end() && found->second > now;
-  };
-  if (is_until(arrived_, executor) || spared_.contains({object.id, executor})) return false;
-  for (const Gathering& gathering : gatherings_)
-    for (const DataReference& name : gathering.ids)
-      if (name.id == object.id) return false;
-  std::set<std::string> machines;
-  for (const DataHolder& holder : object.holders) {
-    const Executor* other = parts_.broker.hosts().find(holder.executor);
-    const bool counts = other != nullptr && holder.executor != executor &&
-                        other->state == ExecutorState::connected && stays(*other, object, now) &&
-                        !spared_.contains({object.id, holder.executor});
-    if (counts) machines.insert(other->host.boot_id);
-  }
-  return machines.size() >= object.copies;
-}
-
-bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) {
-  const MonotonicTime now = parts_.loop.now();
-  const Executor* there = receiver(executor);
-  if (there == nullptr) return false;
-  std::vector<const DataObject*> surplus;
-  for (const DataObject* object : parts_.catalogue.all_sealed())
-    if (object->bytes.value != 0 && parts_.catalogue.has(executor, object->id) &&
-        !parts_.catalogue.is_arriving(object->id, executor) && is_surplus(*object, executor, now))
-      surplus.push_back(object);
-  std::ranges::sort(surplus, {},
-                    [](const DataObject* one) { return std::pair(one->created, one->id); });
-  // What is to be made is among what is used there.
-  const std::uint64_t used = parts_.catalogue.used_at(executor).value;
-  const std::uint64_t budget = there->data_memory->value;
-  const std::uint64_t needed = used > budget ? used - budget : bytes.value;
-  std::uint64_t most = 0;
-  for (const DataObject* object : surplus) most += object->bytes.value;
-  if (most < needed || needed == 0) return false;
-  std::uint64_t freed = 0;
-  for (const DataObject* object : surplus) {
-    if (freed >= needed) break;
-    freed += object->bytes.value;
-    spared_.emplace(object->id, executor);
-    parts_.send(executor, SpareData{object->id});
-    log::info("event=copy_spared data={} at={}", to_string(object->id), executor.value());
-  }
-  return true;
-}
-
 void DataCopyService::tell_wish(const DataObject& object,
                                 const std::optional<ExecutorId>& besides) {
   for (const auto* holders : {&object.holders, &object.arriving})
@@ -200,9 +105,11 @@ void DataCopyService::tell_wish(const DataObject& object,
 void DataCopyService::want(const DataObject& object, std::uint32_t copies) {
   parts_.catalogue.want_copies(object.id, copies);
   tell_wish(object, std::nullopt);
-  std::erase_if(not_before_, [&](const auto& entry) { return entry.first.first == object.id; });
-  next_look_ = {};
-  look_after_objects(parts_.loop.now());
+  auto paused = not_before_.lower_bound({object.id, ExecutorId("")});
+  while (paused != not_before_.end() && paused->first.first == object.id)
+    paused = not_before_.erase(paused);
+  Work left{.objects = 1, .places = parts_.broker.hosts().executors().size()};
+  make_up_for(object, parts_.loop.now(), left);
   carry_out();
 }
 
@@ -342,29 +249,6 @@ void DataCopyService::executor_joined(const ExecutorId& executor) {
   std::erase_if(not_before_, [&](const auto& entry) { return entry.first.second == executor; });
 }
 
-void DataCopyService::look_after_objects(MonotonicTime now) {
-  if (now < next_look_) return;
-  next_look_ = now + look_interval;
-  std::erase_if(not_before_,
-                [&](const auto& entry) { return entry.second.until + entry.second.length <= now; });
-  std::erase_if(spared_,
-                [&](const Copy& copy) { return !parts_.catalogue.has(copy.second, copy.first); });
-  for (auto* times : {&arrived_, &evicted_})
-    std::erase_if(*times, [&](const auto& entry) { return entry.second <= now; });
-  for (const DataObject* object : parts_.catalogue.all_sealed()) {
-    if (has_enough(*object, now)) continue;
-    const std::vector<CopyPlace> places = places_for(*object, now);
-    std::set<ExecutorId> besides;
-    for (const CopyPlace& place : places)
-      if (evicted_.contains({object->id, place.holder.executor}))
-        besides.insert(place.holder.executor);
-    while (const auto to = place_for_copy(*object, places, besides)) {
-      if (begin(*object, *to)) continue;
-      besides.insert(to->executor);
-    }
-  }
-}
-
 void DataCopyService::tick(MonotonicTime now) {
   copies_.tick(now);
   look_after_objects(now);
@@ -378,6 +262,10 @@ void DataCopyService::add_metrics(MetricsText& text) const {
   text.counter("orchid_data_copied_total", "Copies of data objects that were made.", done_);
   text.counter("orchid_data_copied_bytes_total", "Of these, bytes.", bytes_);
   text.counter("orchid_data_copies_failed_total", "Copies that were given up.", failed_);
+  text.counter("orchid_data_copies_looked_at_total",
+               "Objects that were looked at for a copy that they lack.", work_.objects);
+  text.counter("orchid_data_copy_places_looked_at_total",
+               "Executors that were looked at for a place for such a copy.", work_.places);
   text.gauge("orchid_data_calls_waiting", "Calls that wait for data to be copied.",
              gatherings_.size());
 }

@@ -1,4 +1,5 @@
-// Copies on their way from one executor to another, as the books have them.
+// Copies on their way from one executor to another, as the books have them, and what is to be
+// looked at for copies.
 #include <algorithm>
 
 #include "data/data_catalogue.h"
@@ -15,9 +16,7 @@ Result<void> DataCatalogue::begin_copy(DataId id, DataHolder holder) {
   if (has(holder.executor, id))
     return fail(ErrorCode::conflict, "'" + label_of(found->object) + "' is on the host " +
                                          holder.host + ", or on its way there, already");
-  AtExecutor& there = at_[holder.executor];
-  there.data.insert(id);
-  there.bytes += found->object.bytes.value;
+  at_[holder.executor].add(found->object);
   found->object.arriving.push_back(std::move(holder));
   return {};
 }
@@ -58,6 +57,25 @@ bool DataCatalogue::want_copies(DataId id, std::uint32_t copies) {
   found->object.copies = copies;
   found->is_wish_said = true;
   return true;
+}
+
+std::vector<const DataObject*> DataCatalogue::sealed_after(DataId id, std::size_t most) const {
+  std::vector<const DataObject*> found;
+  auto next = objects_.upper_bound(id);
+  for (std::size_t seen = 0; seen < objects_.size() && found.size() < most; ++seen, ++next) {
+    if (next == objects_.end()) next = objects_.begin();
+    if (next->second.object.state == DataState::sealed) found.push_back(&next->second.object);
+  }
+  return found;
+}
+
+std::vector<const DataObject*> DataCatalogue::sealed_at(const ExecutorId& executor) const {
+  std::vector<const DataObject*> found;
+  const auto books = at_.find(executor);
+  if (books == at_.end()) return found;
+  for (const DataId& id : books->second.data)
+    if (const DataObject* object = sealed(id)) found.push_back(object);
+  return found;
 }
 
 }  // namespace orchid::gateway

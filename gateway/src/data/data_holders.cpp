@@ -8,11 +8,24 @@
 
 namespace orchid::gateway {
 
+bool DataCatalogue::AtExecutor::add(const DataObject& object) {
+  if (!data.insert(object.id).second) return false;
+  if (object.bytes.value == 0) return true;
+  bytes += object.bytes.value;
+  bytes_of[object.tenant.uid] += object.bytes.value;
+  return true;
+}
+
+void DataCatalogue::AtExecutor::remove(const DataObject& object) {
+  if (data.erase(object.id) == 0 || object.bytes.value == 0) return;
+  bytes -= object.bytes.value;
+  const auto own = bytes_of.find(object.tenant.uid);
+  own->second -= object.bytes.value;
+  if (own->second == 0) bytes_of.erase(own);
+}
+
 void DataCatalogue::hold(DataObject& object, DataHolder holder) {
-  AtExecutor& there = at_[holder.executor];
-  if (!there.data.insert(object.id).second) return;
-  there.bytes += object.bytes.value;
-  object.holders.push_back(std::move(holder));
+  if (at_[holder.executor].add(object)) object.holders.push_back(std::move(holder));
 }
 
 void DataCatalogue::let_go(DataObject& object, const ExecutorId& executor) {
@@ -22,9 +35,7 @@ void DataCatalogue::let_go(DataObject& object, const ExecutorId& executor) {
     object.last_host = holder->host;
     object.holders.erase(holder);
   }
-  AtExecutor& there = at_.at(executor);
-  there.data.erase(object.id);
-  there.bytes -= object.bytes.value;
+  at_.at(executor).remove(object);
 }
 
 bool DataCatalogue::stop_arriving(DataObject& object, const ExecutorId& executor) {

@@ -155,13 +155,25 @@ std::shared_ptr<const void> DataService::keeper_of(const std::vector<DataId>& id
 void DataService::add_metrics(MetricsText& text) const {
   std::uint64_t budget = 0;
   std::uint64_t used = 0;
+  std::uint64_t on_disk = 0;
+  std::uint64_t not_spilled = 0;
   for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
     if (executor.state != ExecutorState::connected || !executor.data_memory) continue;
     budget += executor.data_memory->value;
     used += executor.capacity.data_used.value_or(ByteCount{}).value;
+    const auto value = [&counters = executor.capacity.counters](const char* name) {
+      const auto found = counters.find(name);
+      return found == counters.end() ? std::uint64_t{0} : found->second;
+    };
+    on_disk += value("data_on_disk_bytes");
+    not_spilled += value("data_not_spilled");
   }
   text.gauge("orchid_data_memory_bytes", "Memory of executors for data objects, in bytes.", budget);
   text.gauge("orchid_data_memory_used_bytes", "Of it, in use by objects and rooms.", used);
+  text.gauge("orchid_data_on_disk_bytes",
+             "Data that executors have put on disk for want of memory, in bytes.", on_disk);
+  text.gauge("orchid_data_not_spilled",
+             "How often the connected executors could not put data on disk.", not_spilled);
   text.gauge("orchid_data_objects", "Data objects with a copy.",
              catalogue_.count(DataState::sealed));
   text.gauge("orchid_data_rooms", "Data objects that are being written.",

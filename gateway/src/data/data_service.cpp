@@ -10,6 +10,7 @@
 #include "foundation/log.h"
 #include "foundation/random.h"
 #include "hosts/capacity.h"
+#include "protocol/spill_time.h"
 
 namespace orchid::gateway {
 namespace {
@@ -88,7 +89,7 @@ void DataService::ask_next(DataId id) {
   }
   const MonotonicTime now = parts_.loop.now();
   making.asked.insert(keeper->id);
-  making.due = now + options_.answer_within;
+  making.due = now + options_.answer_within + time_to_spill(object->bytes);
   catalogue_.put_room(id, {keeper->id, Capacity::name_of(*keeper)});
   MakeData message{.data = id,
                    .terms = {.tenant = object->tenant,
@@ -113,9 +114,6 @@ void DataService::ask_next(DataId id) {
 /// grant that it is in: not where that ends within minutes, if there is another.
 const Executor* DataService::keeper_for(const DataObject& object,
                                         const std::set<ExecutorId>& asked) const {
-  std::map<ExecutorId, std::uint64_t> own;
-  for (const DataObject* other : catalogue_.of_tenant(object.tenant.uid))
-    for (const DataHolder& holder : other->holders) own[holder.executor] += other->bytes.value;
   const Executor* best = nullptr;
   constexpr std::chrono::minutes soon{10};
   const MonotonicTime now = parts_.loop.now();
@@ -129,7 +127,8 @@ const Executor* DataService::keeper_for(const DataObject& object,
     const std::uint64_t used = catalogue_.used_at(id).value;
     const std::uint64_t free =
         executor.data_memory->value - std::min(executor.data_memory->value, used);
-    const std::tuple rank{free >= object.bytes.value, executor.ends - soon > now, own[id],
+    const std::uint64_t own = catalogue_.used_at(id, object.tenant.uid).value;
+    const std::tuple rank{free >= object.bytes.value, executor.ends - soon > now, own,
                           executor.ends, free};
     if (best != nullptr && rank <= best_rank) continue;
     best = &executor;

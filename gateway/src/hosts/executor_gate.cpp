@@ -124,7 +124,8 @@ void ExecutorGate::welcome(const ConnectionPtr& connection, const PeerIdentity& 
                                          .ack = session.stream.received(),
                                          .resumed = resumed,
                                          .gateway = gateway_,
-                                         .names_data = true}});
+                                         .names_data = true,
+                                         .finds_memory = true}});
   if (resumed) {
     for (const ControlFrame& frame : session.stream.resume(hello.ack)) write(session, frame);
     events_.executor_resumed(id);

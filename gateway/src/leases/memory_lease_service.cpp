@@ -12,6 +12,7 @@ MemoryLeaseService::MemoryLeaseService(BrokerLoop& loop, ExecutorMessages& messa
   messages.on<MemoryLeased>(listen);
   messages.on<MemoryRefused>(listen);
   messages.on<MemoryEnded>(listen);
+  messages.on<FindMemory>(listen);
 }
 
 void MemoryLeaseService::open(MemoryLeaseRequest request, Poster reply_to,

@@ -183,6 +183,46 @@ void MemoryLeases::hear(const ExecutorId& executor, const MemoryEnded& message, 
        now);
 }
 
+/// Errors: also why its calls cannot go there.
+Result<MemoryLeases::Leases::iterator> MemoryLeases::find_for(const Executor* asker,
+                                                              const FindMemory& question) {
+  if (asker == nullptr || !Capacity::serves(*asker, question.tenant))
+    return fail(ErrorCode::denied, "this executor does not serve that user");
+  auto own = find_own(question.tenant.uid, question.lease);
+  if (!own) return own;
+  const Lease& lease = (*own)->second;
+  if (lease.waiting || lease.address.empty())
+    return fail(ErrorCode::unreachable, "nobody serves the memory yet; try again");
+  if (lease.key.empty())
+    return fail(ErrorCode::unsupported,
+                "the lease was made before the gateway started anew, and its key is not known any "
+                "more: only who is connected can use it");
+  const Executor* const holder = parts_.broker.hosts().find(lease.executor);
+  const bool has_way =
+      lease.boot_id == asker->host.boot_id || (holder != nullptr && !holder->lane_address.empty());
+  if (!has_way)
+    return fail(ErrorCode::unreachable,
+                "the memory is on the host " + lease.node +
+                    ", whose executor serves programs of its own host alone: start it with "
+                    "--lane-listen, or run the call there");
+  return own;
+}
+
+void MemoryLeases::hear(const ExecutorId& executor, const FindMemory& question,
+                        MonotonicTime /*now*/) {
+  const auto found = find_for(parts_.broker.hosts().find(executor), question);
+  if (!found)
+    return parts_.send(
+        executor, MemoryNotFound{question.question, found.error().code, found.error().message});
+  const Lease& lease = (*found)->second;
+  parts_.send(executor, MemoryFound{.question = question.question,
+                                    .address = lease.address,
+                                    .key = lease.key,
+                                    .bytes = lease.request.bytes,
+                                    .wait = lease.request.wait,
+                                    .host = lease.node});
+}
+
 /// Its executor has it no more. Somebody who waits for it may get it elsewhere.
 void MemoryLeases::lost(Leases::iterator lease, const Failure& why, MonotonicTime now) {
   if (!lease->second.waiting) {

@@ -13,13 +13,13 @@ void BackgroundThread::finish() {
   if (thread_.joinable()) thread_.join();
 }
 
-void BackgroundThread::add(std::deque<Task>& queue, Task work) {
+void BackgroundThread::run(Task work) {
   std::unique_lock lock(mutex_);
   if (over_) {  // nobody else does it
     lock.unlock();
     return work();
   }
-  queue.push_back(std::move(work));
+  queue_.push_back(std::move(work));
   if (!thread_.joinable()) thread_ = std::thread([this] { this->work(); });
   lock.unlock();
   changed_.notify_one();
@@ -27,17 +27,16 @@ void BackgroundThread::add(std::deque<Task>& queue, Task work) {
 
 bool BackgroundThread::idle() const {
   const std::lock_guard lock(mutex_);
-  return soon_.empty() && later_.empty() && !working_;
+  return queue_.empty() && !working_;
 }
 
 void BackgroundThread::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return over_ || !soon_.empty() || !later_.empty(); });
-    if (soon_.empty() && later_.empty()) return;
-    std::deque<Task>& queue = soon_.empty() ? later_ : soon_;
-    Task next = std::move(queue.front());
-    queue.pop_front();
+    changed_.wait(lock, [this] { return over_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Task next = std::move(queue_.front());
+    queue_.pop_front();
     working_ = true;
     lock.unlock();
     next();

@@ -91,7 +91,7 @@ Result<void> MemoryClient::run(std::span<const Step> steps) {
   Lock lock = this->lock();
   std::uint64_t last = 0;
   for (const Step& step : steps) {
-    const auto range = ask(lock, step);
+    const auto range = ask(lock, step, steps.size() > 1);
     if (!range) return fail(range.error());
     last = std::max(last, range->last);
   }
@@ -101,10 +101,10 @@ Result<void> MemoryClient::run(std::span<const Step> steps) {
 Result<MemoryClient::Range> MemoryClient::begin(const Step& get) {
   if (auto good = check(get); !good) return fail(std::move(good.error()));
   Lock lock = this->lock();
-  return ask(lock, get);
+  return ask(lock, get, false);
 }
 
-Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step) {
+Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step, bool together) {
   Range range;
   if (step.rows.bytes() == 0) {
     if (failure_) return fail(*failure_);
@@ -113,7 +113,9 @@ Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step) {
   auto asked =
       for_each_part(step.rows, [&](const MemoryRows& part, std::uint64_t at) -> Result<void> {
         transport::UcxMemoryClient::Request request{
-            .op = step.source.empty() ? MemoryOp::get : MemoryOp::put, .rows = part};
+            .op = step.source.empty() ? MemoryOp::get : MemoryOp::put,
+            .rows = part,
+            .together = together};
         if (step.source.empty())
           request.target = step.target.subspan(at, part.bytes());
         else
@@ -172,10 +174,7 @@ void MemoryClient::drive(Lock& lock) {
     if (ending_) return give_up(*ending_);
     const bool worked = connection_->progress();
     if (connection_->finished() != finished) return;
-    if (const auto& why = connection_->failure())
-      return give_up({ErrorCode::lease_ended, "the memory on host " + options_.host +
-                                                  " is gone, with all that was in it (" +
-                                                  why->message + "): take a new lease"});
+    if (note_end()) return;
     if (waiting_ != 0) {  // for the mutex: whoever wants to ask meanwhile, or to end this
       lock.unlock();
       std::this_thread::yield();
@@ -219,6 +218,23 @@ void MemoryClient::give_up(Failure why) {
   if (!failure_) failure_ = std::move(why);
   connection_.reset();
   changed_.notify_all();
+}
+
+/// True: the connection has ended, and with it the memory.
+bool MemoryClient::note_end() {
+  const auto& why = connection_->failure();
+  if (!why) return false;
+  give_up({ErrorCode::lease_ended, "the memory on host " + options_.host +
+                                       " is gone, with all that was in it (" + why->message +
+                                       "): take a new lease"});
+  return true;
+}
+
+void MemoryClient::look() {
+  const Lock lock = this->lock();
+  if (!connection_ || driving_) return;
+  connection_->progress();
+  (void)note_end();
 }
 
 Result<void> MemoryClient::finish(const Range& range) {

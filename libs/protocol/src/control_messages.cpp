@@ -106,10 +106,15 @@ Json to_json(const ControlHello& m) {
   return json;
 }
 Json to_json(const ControlWelcome& m) {
-  return {{"type", "welcome"},    {"protocol", m.protocol},
-          {"epoch", m.epoch},     {"stream", m.stream},
-          {"ack", m.ack},         {"resumed", m.resumed},
-          {"gateway", m.gateway}, {"names_data", m.names_data}};
+  return {{"type", "welcome"},
+          {"protocol", m.protocol},
+          {"epoch", m.epoch},
+          {"stream", m.stream},
+          {"ack", m.ack},
+          {"resumed", m.resumed},
+          {"gateway", m.gateway},
+          {"names_data", m.names_data},
+          {"finds_memory", m.finds_memory}};
 }
 Json to_json(const ControlRefused& m) {
   return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};

@@ -164,6 +164,7 @@ ControlWelcome parse_welcome(const JsonObject& f) {
   m.resumed = f.flag("resumed");
   if (f.has("gateway")) m.gateway = f.text("gateway", 64);
   if (f.has("names_data")) m.names_data = f.flag("names_data");
+  if (f.has("finds_memory")) m.finds_memory = f.flag("finds_memory");
   return m;
 }
 

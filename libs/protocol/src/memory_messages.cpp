@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t memory_key_digits = 32;
+constexpr std::size_t longest_memory_address = 512;
 constexpr std::uint64_t most_memory_bytes = 1ULL << 50;
 constexpr std::uint64_t most_memory_time_ms = 1000ULL * 86'400 * 366;
 
@@ -58,6 +59,23 @@ struct MemoryEncoder {
     json["reason"] = to_string(m.reason);
     return json;
   }
+  Json operator()(const FindMemory& m) const {
+    Json json = of_memory("find_memory", m.lease);
+    json["question"] = m.question;
+    json["tenant"] = to_json(m.tenant);
+    return json;
+  }
+  Json operator()(const MemoryFound& m) const {
+    return {{"type", "memory_found"}, {"question", m.question}, {"address", m.address},
+            {"key", m.key},           {"bytes", m.bytes.value}, {"wait", to_string(m.wait)},
+            {"host", m.host}};
+  }
+  Json operator()(const MemoryNotFound& m) const {
+    return {{"type", "memory_not_found"},
+            {"question", m.question},
+            {"code", to_string(m.code)},
+            {"message", m.message}};
+  }
 };
 
 std::chrono::milliseconds parse_memory_time(const JsonObject& f) {
@@ -65,10 +83,14 @@ std::chrono::milliseconds parse_memory_time(const JsonObject& f) {
       f.number<std::uint64_t>("expires_in_ms", {.most = most_memory_time_ms}));
 }
 
+ByteCount parse_memory_bytes(const JsonObject& f) {
+  return ByteCount{f.number<std::uint64_t>("bytes", {.least = 1, .most = most_memory_bytes})};
+}
+
 template <typename Lease>
 void parse_memory(const JsonObject& f, Lease& m) {
   m.tenant = parse_tenant(f);
-  m.bytes = ByteCount{f.number<std::uint64_t>("bytes", {.least = 1, .most = most_memory_bytes})};
+  m.bytes = parse_memory_bytes(f);
   m.wait = f.parsed("wait", parse_wait_mode);
   m.expires_in = parse_memory_time(f);
 }
@@ -79,6 +101,24 @@ std::string parse_memory_key(const JsonObject& f) {
       key.find_first_not_of("0123456789abcdef") != std::string::npos)
     f.fault("key", "must have 32 hexadecimal digits");
   return key;
+}
+
+/// What calls ask, and what they are answered.
+std::optional<MemoryLeaseMessage> parse_memory_question(const JsonObject& f,
+                                                        std::string_view type) {
+  const auto question = [&] { return f.number<std::uint64_t>("question"); };
+  if (type == "find_memory")
+    return FindMemory{question(), parse_tenant(f), f.parsed("lease", parse_lease_id)};
+  if (type == "memory_found")
+    return MemoryFound{.question = question(),
+                       .address = f.text("address", longest_memory_address),
+                       .key = parse_memory_key(f),
+                       .bytes = parse_memory_bytes(f),
+                       .wait = f.parsed("wait", parse_wait_mode),
+                       .host = f.text("host")};
+  if (type == "memory_not_found")
+    return MemoryNotFound{question(), f.parsed("code", parse_error_code), f.text("message")};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -97,11 +137,11 @@ std::optional<MemoryLeaseMessage> parse_memory_lease_message(const JsonObject& f
   if (type == "renew_memory") return RenewMemory{lease(), parse_memory_time(f)};
   if (type == "end_memory") return EndMemory{lease()};
   if (type == "memory_leased")
-    return MemoryLeased{lease(), f.text("address", 512), parse_memory_key(f)};
+    return MemoryLeased{lease(), f.text("address", longest_memory_address), parse_memory_key(f)};
   if (type == "memory_refused")
     return MemoryRefused{lease(), f.parsed("code", parse_error_code), f.text("message")};
   if (type == "memory_ended") return MemoryEnded{lease(), f.parsed("reason", parse_lease_end)};
-  return std::nullopt;
+  return parse_memory_question(f, type);
 }
 
 Json to_json(const std::vector<MemoryHeld>& held) {
@@ -118,7 +158,8 @@ std::vector<MemoryHeld> parse_memory_held(const std::vector<JsonObject>& list) {
   std::vector<MemoryHeld> held;
   held.reserve(list.size());
   for (const JsonObject& f : list) {
-    MemoryHeld one{.lease = f.parsed("lease", parse_lease_id), .address = f.text("address", 512)};
+    MemoryHeld one{.lease = f.parsed("lease", parse_lease_id),
+                   .address = f.text("address", longest_memory_address)};
     parse_memory(f, one);
     held.push_back(std::move(one));
   }

@@ -22,6 +22,7 @@ std::optional<ControlMessage> refusal_of(const JsonObject& f, std::string_view t
         .data = data(), .transfer = number("transfer"), .have = {}, .code = code, .message = why};
   if (type == "find_data" || type == "publish_data")
     return DataDeclined{number("question"), code, why};
+  if (type == "find_memory") return MemoryNotFound{number("question"), code, why};
   return std::nullopt;
 }
 

@@ -28,6 +28,10 @@ namespace {
 constexpr const char* no_data_here =
     "a call within the program opens and makes no data objects: call the function through a lease";
 
+constexpr const char* no_memory_here =
+    "a call within the program opens no leased memory: use Client::memory, or call the function "
+    "through a lease";
+
 std::int32_t refuse(orchid_call* call, std::string why) {
   call->message = std::move(why);
   return ORCHID_ERROR;
@@ -108,6 +112,35 @@ std::int32_t orchid_data_create(orchid_call* call, std::uint64_t, void** room) {
 std::int32_t orchid_data_seal(orchid_call* call, void*, std::uint64_t, const char*, char* id) {
   if (id != nullptr) *id = 0;
   return refuse(call, no_data_here);
+}
+
+/// A program reaches leased memory by itself.
+std::int32_t orchid_leased_open(orchid_call* call, const char*, std::uint32_t* memory,
+                                std::uint64_t* size) {
+  *memory = 0;
+  *size = 0;
+  return refuse(call, no_memory_here);
+}
+std::int32_t orchid_leased_put(orchid_call* call, std::uint32_t, std::uint64_t, const void*,
+                               std::uint64_t) {
+  return refuse(call, no_memory_here);
+}
+std::int32_t orchid_leased_get(orchid_call* call, std::uint32_t, std::uint64_t, void*,
+                               std::uint64_t) {
+  return refuse(call, no_memory_here);
+}
+std::int32_t orchid_leased_fetch_add(orchid_call* call, std::uint32_t, std::uint64_t, std::uint64_t,
+                                     std::uint64_t* before) {
+  *before = 0;
+  return refuse(call, no_memory_here);
+}
+std::int32_t orchid_leased_compare_swap(orchid_call* call, std::uint32_t, std::uint64_t,
+                                        std::uint64_t, std::uint64_t, std::uint64_t* before) {
+  *before = 0;
+  return refuse(call, no_memory_here);
+}
+std::int32_t orchid_leased_fence(orchid_call* call, std::uint32_t) {
+  return refuse(call, no_memory_here);
 }
 
 std::int32_t orchid_device_kind(orchid_call*) { return ORCHID_DEVICE_CORES; }

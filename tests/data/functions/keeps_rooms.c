@@ -7,61 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "orchid/function.h"
-#include "raw_call.h"
+#include "service_socket.h"
 
-enum { service_socket = 10, rounds = 20, room_bytes = 64 << 20 };
-enum { create_data = 2, seal_data = 3, discard_data = 5, done = 1, refused = 2 };
-
-struct request {
-  uint32_t version;
-  uint16_t ask, name_bytes;
-  uint32_t sequence, zero;
-  unsigned char data[16];
-  uint64_t bytes;
-  char name[88];
-};
-struct answer {
-  uint32_t version;
-  uint16_t verdict, code;
-  uint32_t sequence;
-  uint16_t message_bytes, zero;
-  unsigned char data[16];
-  uint64_t bytes;
-  char message[472];
-};
-
-static uint32_t sequence = 1000000;
-
-/* The descriptor that came with the answer; -1: none. */
-static int ask(struct request request, struct answer* answer) {
-  request.version = 1;
-  request.sequence = ++sequence;
-  struct iovec part = {&request, sizeof request};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-  const long sent[6] = {service_socket, (long)&message};
-  raw_call(SYS_sendmsg, sent);
-  union {
-    char room[CMSG_SPACE(sizeof(int))];
-    struct cmsghdr aligned;
-  } control;
-  part = (struct iovec){answer, sizeof *answer};
-  message = (struct msghdr){.msg_iov = &part,
-                            .msg_iovlen = 1,
-                            .msg_control = control.room,
-                            .msg_controllen = sizeof control.room};
-  memset(answer, 0, sizeof *answer);
-  raw_call(SYS_recvmsg, sent);
-  int file = -1;
-  if (message.msg_controllen >= CMSG_LEN(sizeof file))
-    memcpy(&file, CMSG_DATA(&control.aligned), sizeof file);
-  return file;
-}
+enum { rounds = 20, room_bytes = 64 << 20 };
 
 ORCHID_ENTRY(keeps_rooms) {
   const int by_mapping = input_size != 0 && *(const char*)input == 'm';

@@ -104,6 +104,13 @@ class Site:
         os.killpg(self.executors[number].pid, signal.SIGKILL)
         self.executors[number].wait(TIMEOUT_S)
 
+    def end(self, number):
+        """As a batch system ends what runs in a grant; it leaves nothing of its own behind."""
+        copying = self.copying(number)
+        self.executors[number].send_signal(signal.SIGTERM)
+        expect(self.executors[number].wait(TIMEOUT_S) == 0, f"host{number} ends by itself\n{self.one.said()}")
+        wait_for(lambda: [pid for pid in copying if words_of(pid)[0]], lambda left: not left, "and so do its processes", self.one.said)
+
     def copying(self, number):
         """The processes of this host that copy."""
         return [pid for pid in family(self.executors[number].pid) if words_of(pid) and words_of(pid)[0].endswith("orchid-copy")]
@@ -291,6 +298,42 @@ def a_lost_sender_is_replaced_by_another_holder_that_goes_on(site):
     same(site, "a", content)
 
 
+def a_sender_whose_grant_is_taken_back_in_the_middle_is_replaced(site):
+    content = some_bytes(220 * MIB)
+    site.add(0, SMALL)
+    put(site, "a", content)
+    site.add(1, SMALL)
+    order_copy(site, "a", host="host1")
+    site.wait_until_on("a", "host0", "host1")
+    site.add(2, LARGE)
+    before = site.received(2)
+    with site.slow(0, 1):
+        order_copy(site, "a", host="host2")
+        site.wait_until_received(2, before + len(content) // 4)
+        sender = next(number for number in (0, 1) if site.copying(number))
+        site.end(sender)
+        site.wait_until_on("a", "host2")
+    site.kill(1 - sender)
+    same(site, "a", content)
+
+
+def a_receiver_whose_grant_is_taken_back_in_the_middle_leaves_nothing(site):
+    content = some_bytes(220 * MIB)
+    site.add(0, SMALL)
+    put(site, "a", content, Orchid_Copies="2")
+    before = site.received(1)
+    site.add(1, LARGE, own_machine=True)
+    with site.slow(0):
+        site.wait_until_received(1, before + len(content) // 4)
+        site.end(1)
+        wait_for(lambda: site.copying(0), lambda left: not left, "nobody sends any more", site.one.said)
+    same(site, "a", content)
+    site.wait_until_used(len(content))
+    site.add(2, LARGE, own_machine=True)
+    site.wait_until_on("a", "host0", "host2")
+    site.wait_until_used(2 * len(content))
+
+
 def a_copy_survives_a_stopped_process_and_a_lost_gateway(site):
     content = some_bytes(220 * MIB)
     site.add(0, SMALL)
@@ -419,6 +462,7 @@ def a_wish_survives_the_gateway(site):
 CASES = (a_copy_is_the_same_and_stays_when_its_source_is_lost, a_call_with_data_of_two_hosts_waits_for_what_is_missing,
          a_stored_call_waits_and_one_that_cannot_says_so, a_lost_sender_is_replaced_by_another_holder_that_goes_on, a_killed_copy_is_begun_again,
          a_copy_survives_a_stopped_process_and_a_lost_gateway, a_receiver_that_is_lost_in_the_middle_is_replaced,
+         a_sender_whose_grant_is_taken_back_in_the_middle_is_replaced, a_receiver_whose_grant_is_taken_back_in_the_middle_leaves_nothing,
          a_call_whose_client_goes_waits_for_no_data, the_last_copy_leaves_a_grant_that_ends, a_last_copy_that_cannot_leave_in_time_is_lost_and_said_so,
          the_only_copy_that_is_lost_is_named_with_its_host, a_deleted_object_is_copied_no_further, a_wish_survives_the_gateway)
 

@@ -105,7 +105,7 @@ def started(settings="", *options, executors=1):
     with gateway(PROGRAMS, environment, settings) as site:
         for number in range(executors):
             site.add_executor(f"e{number}", "--cores", "1", "--data-memory", str(BUDGET), *options)
-        wait_for(lambda: site.metrics().get("orchid_data_memory_bytes"), lambda bytes: bytes == executors * BUDGET,
+        wait_for(lambda: site.metrics().get("orchid_data_memory_bytes", 0), lambda bytes: bytes == executors * BUDGET,
                  "the executors are there", site.said)
         wait_for(lambda: ask(site, "GET", "/v1/data/nothing").status, lambda status: status == 404, "no other is waited for", site.said)
         yield site
@@ -516,6 +516,29 @@ def a_tenant_has_a_quota(site):
     ask(site, "DELETE", "/v1/data/b")
 
 
+def ask_for_room(site, bytes, name=None):
+    wanted = {"bytes": bytes, "boot_id": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
+    return ask(site, "POST", f"/v1/data/{name}/rooms" if name else "/v1/rooms", json.dumps(wanted), Content_Type="application/json")
+
+
+def a_room_of_a_program_is_sealed_once_and_by_its_owner(site):
+    room = ask_for_room(site, 100, "roomy").document()["id"]
+    refused(ask_as_stranger(site, "POST", f"/v1/rooms/{room}/seal"), 404, "not_found")
+    refused(ask_as_stranger(site, "DELETE", f"/v1/rooms/{room}"), 404, "not_found")
+    sealed = ask(site, "POST", f"/v1/rooms/{room}/seal")
+    expect(sealed.status == 201 and sealed.headers["Orchid-Data"] == "roomy@1", f"sealed: {sealed.said()}")
+    for method, path in (("POST", f"/v1/rooms/{room}/seal"), ("DELETE", f"/v1/rooms/{room}")):
+        refused(ask(site, method, path), 404, "not_found", "is sealed")
+    expect(ask(site, "GET", "/v1/data/roomy").body == bytes(100), "it is there, all zero, as nobody has written to it")
+    given_up = ask_for_room(site, 100, "roomy").document()["id"]
+    expect(ask(site, "DELETE", f"/v1/rooms/{given_up}").status == 204, "given up")
+    refused(ask(site, "POST", f"/v1/rooms/{given_up}/seal"), 404, "not_found", "given up")
+    refused(ask_for_room(site, 2 * BUDGET), 507, "no_data_memory", "1 GiB", "512 MiB")
+    refused(ask(site, "POST", "/v1/rooms", json.dumps({"bytes": 1, "boot_id": "elsewhere"})), 501, "unsupported", "PUT")
+    ask(site, "DELETE", "/v1/data/roomy")
+    wait_until_used(site, 0)
+
+
 def unnamed_data_expires(site):
     answer = ask(site, "POST", "/v1/data", b"abc", Orchid_Expires_In="1")
     made = answer.document()
@@ -533,7 +556,7 @@ SHARED = (large_data_comes_back_equal_and_is_summed_where_it_is, parts_of_data_a
           deleted_data_stays_for_the_call_that_runs,
           of_several_that_replace_one_version_one_does, objects_may_be_empty,
           a_waiting_call_keeps_the_version_that_it_was_accepted_with, calls_are_refused_that_cannot_have_their_data,
-          ten_thousand_small_objects_come_and_go, unnamed_data_expires)
+          ten_thousand_small_objects_come_and_go, a_room_of_a_program_is_sealed_once_and_by_its_owner, unnamed_data_expires)
 SETTINGS = f"token_users = [\"{STRANGER}\"]\nbody_time = \"500ms\"\n"
 # With a gateway and executors of their own: settings, executors.
 ALONE = ((data_of_a_lost_executor_is_named_with_its_host, SETTINGS, 1),

@@ -130,4 +130,5 @@ def main():
             an_output_over_the_quota_is_not_kept(site)
 
 
-main()
+if __name__ == "__main__":
+    main()

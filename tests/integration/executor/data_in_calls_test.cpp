@@ -184,6 +184,23 @@ TEST_CASE_FIXTURE(InCallsFixture, "an object that is dropped is charged until it
   check_fails("open " + to_string(data), "data_lost");
 }
 
+TEST_CASE_FIXTURE(InCallsFixture,
+                  "who keeps a descriptor of what it has opened is charged for it to its end") {
+  REQUIRE(act("make weather 1000 1000").outcome == Outcome::ok);
+  const DataId data = names.objects().front().data;
+  const auto kept = call("keeps_data", "weather");
+  REQUIRE_MESSAGE(kept.outcome == Outcome::ok, kept.message);
+  CHECK(kept.output == "1000");
+  const pid_t keeper = worker.pid();
+  executor.with_data([&](executor::DataService& service) { service.obey(DropData{data}); });
+  // The worker has said that it has it mapped no more, which is true.
+  check_fails("open " + to_string(data), "data_lost");
+  // One that looks at its descriptors meanwhile, as it does after some time, is replaced for them.
+  CHECK((used().value == 1000 || ::kill(keeper, 0) != 0));
+  CHECK(act("exit - 1 1").outcome == Outcome::function_exited);
+  CHECK(is_clean());
+}
+
 TEST_CASE_FIXTURE(InCallsFixture, "a killed depot loses nothing, and the next one goes on") {
   REQUIRE(act("make weather 1000 1000").outcome == Outcome::ok);
   for (const int signal : {SIGKILL, SIGSTOP}) {

@@ -284,7 +284,7 @@ PAGES = {
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 8 + [whole_program] + [with_another] * 2,
     "moving-code.md": [with_another, whole_program, whole_program],
-    "remote-memory.md": [marked, marked, cpp(), cpp()],
+    "remote-memory.md": [marked, marked, cpp(), cpp(), whole_program, cpp()],
 }
 
 a_mark_counts_once()

@@ -3,6 +3,7 @@
 #include <orchid/client.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -50,7 +51,8 @@ class Session {
   std::string take_lease(Words& words) {
     orchid::MemoryOptions options{.bytes = take<std::uint64_t>(words),
                                   .patience = std::chrono::seconds(5)};
-    words >> options.host;
+    if (std::int64_t seconds = 0; words >> options.host >> seconds)
+      options.duration = std::chrono::seconds(seconds);
     memory_ = client_.memory(options);
     return memory().id() + " " + memory().host() + " " + std::to_string(memory().size());
   }

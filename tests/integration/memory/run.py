@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""run.py PROGRAMS CLIENT C_PROGRAM [CASE...]: leased memory, between executors and programs on hosts of their own, as far as the network can
+"""run.py PROGRAMS CLIENT C_PROGRAM FUNCTIONS [CASE...]: leased memory, between executors and programs on hosts of their own, as far as the network can
 see. Exit status 0: all is as it should be; 77: namespaces are not permitted here."""
+import array
 import contextlib
 import json
 import os
@@ -16,8 +17,11 @@ from gateway_process import gateway, wait_for  # noqa: E402 (found only after th
 from network_hosts import TIMEOUT_S, network_hosts  # noqa: E402
 from processes import expect, family, words_of  # noqa: E402
 
-PROGRAMS, CLIENT, C_PROGRAM = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+PROGRAMS, CLIENT, C_PROGRAM, FUNCTIONS = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
+COMPARE = pathlib.Path(__file__).resolve().parents[3] / "functions/outofcore/compare.py"
 MIB = 1 << 20
+# What an executor leaves for workers at least; and the memory of a worker, of which four times as much is sorted.
+LEAST_FOR_WORKERS, SMALL_WORKER = 64 * MIB, 66 * MIB
 
 
 class Site:
@@ -38,6 +42,10 @@ class Site:
         before = self.one.metrics().get("orchid_data_memory_bytes", 0)
         wait_for(lambda: self.one.metrics().get("orchid_data_memory_bytes", 0), lambda bytes: bytes == before + memory, f"{host.name} is there",
                  self.one.said)
+
+    def add_without_room_for_workers(self, number, memory):
+        """So that calls run on another host than the memory is on."""
+        self.add(number, memory, "--memory", f"{(memory + LEAST_FOR_WORKERS) >> 20}MiB")
 
     def program(self, number):
         return self.programs.enter_context(Program(self, self.hosts[number]))
@@ -264,6 +272,42 @@ def memory_outlives_the_gateway(site):
     site.wait_until_used(0)
 
 
+def renewals_go_on_after_a_restart_of_the_gateway(site):
+    site.add(0, 64 * MIB)
+    program = site.program(1)
+    lease = program.good(f"take {MIB} host0 6").split()[0]
+    program.good("put 0 1000 4")
+
+    def left():
+        of_lease = [one["expires_in_ms"] for one in site.one.document("memory", "list")["memory"] if one["id"] == lease]
+        return of_lease[0] if of_lease else 0
+
+    for _ in range(2):
+        site.one.process.send_signal(signal.SIGKILL)
+        site.one.process.wait(TIMEOUT_S)
+        program.good("compare 0 1000 4", "same")  # nothing of it goes over the gateway
+        site.one.start()
+        before = wait_for(left, lambda now: now > 0, "the executor brings it back", site.one.said)
+        seen = [before]
+
+        def is_renewed(seen=seen):
+            seen.append(left())
+            return seen[-1] > seen[-2] > 0
+
+        wait_for(is_renewed, bool, "the program renews it", lambda seen=seen: f"{seen}\n{site.one.said()}")
+    # It has been in use for longer than it lasts without being renewed.
+    program.good("compare 0 1000 4", "same")
+    program.good("add 2000 1")
+    # A gateway that is away for longer than the lease lasts cannot renew it: then it ends, and says so.
+    site.one.process.send_signal(signal.SIGKILL)
+    site.one.process.wait(TIMEOUT_S)
+    said = wait_for(lambda: program.ask("add 2000 1"), lambda said: said.startswith("error "), "it is over", site.one.said)
+    expect(said.startswith("error lease_ended "), f"it has ended: {said}")
+    site.one.start()
+    site.wait_until_used(0)
+    expect(left() == 0, "nothing of it is left")
+
+
 def a_file_goes_there_and_back_from_the_command_line(site):
     site.add(0, 64 * MIB)
     environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
@@ -305,22 +349,91 @@ def programs_in_c_use_it(site):
     site.wait_until_used(0)
 
 
+def random_number(i, seed):
+    """splitmix64, as the example has it."""
+    mask = (1 << 64) - 1
+    z = (seed + (i + 1) * 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return z ^ (z >> 31)
+
+
+def sorts_in_memory_of_another_host(site):
+    """A function on a host whose worker has a quarter of the memory that its numbers need."""
+    site.add_without_room_for_workers(0, 544 * MIB)
+    site.add(1, 16 * MIB)
+    site.one.orchid("deploy", FUNCTIONS / "outofcore.bc")
+    lease = site.lease_over_http(workers=0, memory_bytes=2 * 4 * SMALL_WORKER, duration_ms=600_000, constraints={"host": "host0"})
+    expect(lease.get("node") == "host0", f"the memory is on the other host: {lease}")
+
+    def sort(count, buffers):
+        arguments = json.dumps([lease["id"], count, 5, buffers])
+        return site.one.orchid("invoke", "outofcore", "--args", arguments, "--deadline", "120s", check=False, timeout=180)
+    few = 100_000
+    done = sort(few, 1 << 16)
+    expect(done.returncode == 0, f"numbers are sorted: {done}\n{site.one.said()}")
+    environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
+    read = subprocess.run([*site.hosts[1].entry(), PROGRAMS / "orchid", "memory", "get", lease["id"], "--offset", str(few * 8), "--size",
+                           str(few * 8)], env=environment, capture_output=True, timeout=TIMEOUT_S, check=False)
+    expect(read.returncode == 0, f"they are read: {read.stderr}")
+    numbers = array.array("Q", read.stdout)
+    expect(list(numbers) == sorted(random_number(i, 5) for i in range(few)), "they are in order")
+    many = 4 * SMALL_WORKER // 8
+    compared = subprocess.run(["/usr/bin/python3", COMPARE, PROGRAMS, lease["id"], str(many), "9", str(8 * MIB), site.one.folder],
+                              env=environment, capture_output=True, text=True, timeout=600, check=False)
+    expect(compared.returncode == 0 and "ratio=" in compared.stdout, f"as the same with a file: {compared}\n{site.one.said()}")
+    refused = sort(many + 1, 1 << 20)
+    expect(refused.returncode != 0 and "16 are needed" in refused.stderr, f"more than the lease has room for: {refused}")
+    site.one.orchid("memory", "release", lease["id"])
+    gone = sort(few, 1 << 16)
+    expect(gone.returncode != 0 and "not_found" in gone.stderr, f"without the lease: {gone}")
+
+
+def calls_lose_what_their_lease_loses(site):
+    """A lease that is released, a way and a process that are killed: in the middle of a call on another host."""
+    site.add_without_room_for_workers(0, 256 * MIB)
+    site.add(1, 16 * MIB)
+    site.one.orchid("deploy", FUNCTIONS / "outofcore.bc")
+    environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
+    ends = ((lambda lease: site.one.orchid("memory", "release", lease), "lease_ended"),
+            (lambda _: os.kill(site.serving(0)[0], signal.SIGKILL), "lease_ended"),
+            (lambda _: os.kill(site.serving(1)[0], signal.SIGKILL), "unreachable"))
+    for end, words in ends:
+        lease = site.lease_over_http(workers=0, memory_bytes=192 * MIB, duration_ms=600_000, constraints={"host": "host0"})["id"]
+        command = [PROGRAMS / "orchid", "invoke", "outofcore", "--args", json.dumps([lease, 12 * MIB, 5, 64 << 10]), "--deadline", "120s"]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as call:
+            try:
+                wait_for(site.one.said, lambda said, lease=lease: f"event=memory_reached lease={lease} " in said, "the call has come there")
+                end(lease)
+                error = call.communicate(timeout=TIMEOUT_S)[1]
+            finally:
+                call.kill()
+        expect(call.returncode != 0 and words in error, f"the call ends with {words}: {error}")
+        site.wait_until_nobody_serves(1)
+        site.one.orchid("memory", "release", lease, check=False)
+        site.wait_until_used(0)
+
+
 CASES = (memory_of_another_host_is_read_and_written, the_end_of_the_memory_is_its_end, a_full_budget_says_what_would_help,
          cores_that_are_all_taken_do_not_matter, a_new_lease_has_nothing_of_the_last_one, what_is_in_the_middle_when_the_lease_is_released_ends,
          what_a_lost_executor_had_is_gone, a_killed_or_stopped_process_takes_its_memory_with_it, a_host_that_is_silent_is_given_up,
-         a_lease_that_nobody_keeps_expires, memory_outlives_the_gateway, a_file_goes_there_and_back_from_the_command_line,
-         programs_in_c_use_it)
+         a_lease_that_nobody_keeps_expires, memory_outlives_the_gateway, renewals_go_on_after_a_restart_of_the_gateway,
+         a_file_goes_there_and_back_from_the_command_line, programs_in_c_use_it, sorts_in_memory_of_another_host,
+         calls_lose_what_their_lease_loses)
+
+
+SETTINGS = {sorts_in_memory_of_another_host: f'worker_memory = "{SMALL_WORKER >> 20}MiB"\n'}
 
 
 def main():
-    wanted = sys.argv[4:]
+    wanted = sys.argv[5:]
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), "LANG": "C.UTF-8"}
     with network_hosts(2) as made:
         for case in CASES:
             if wanted and case.__name__ not in wanted:
                 continue
             print(case.__name__, flush=True)
-            with gateway(PROGRAMS, environment) as one:
+            with gateway(PROGRAMS, environment, SETTINGS.get(case, "")) as one:
                 site = Site(one, made)
                 with site.programs:
                     case(site)

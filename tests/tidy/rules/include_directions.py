@@ -22,6 +22,8 @@ MAY_INCLUDE = {
     "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/sandbox"],
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
+    # It is also the client of a leased memory, for a worker.
+    "executor/memory": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/sandbox"],
     "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],
     "scheduler-plugin/pilot": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/placement"],
     # Slurm's numbers of cores become the machine's by the machine's topology.
@@ -46,7 +48,8 @@ HEADER_ROOTS = {
     "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share", "site": "scheduler-plugin/site",
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
-FUNCTION_ABI_HEADERS = ("orchid/call.hpp", "orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/function_data.hpp", "orchid/kernel.h", "orchid/kernel.hpp", "orchid/values.h")
+FUNCTION_ABI_HEADERS = ("orchid/call.hpp", "orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/function_data.hpp",
+                        "orchid/kernel.h", "orchid/kernel.hpp", "orchid/leased_memory.hpp", "orchid/values.h")
 
 
 def part_of(path):

@@ -138,7 +138,7 @@ GatewayFile write_file_of(int pid, const tests::Scratch& scratch) {
 
 TEST_CASE("on a healthy machine all checks are good") {
   const auto findings = examine(healthy());
-  CHECK(findings.size() == 17);
+  CHECK(findings.size() == 18);
   for (const Finding& finding : findings) check_is(finding, Health::good);
 }
 
@@ -375,7 +375,7 @@ TEST_CASE("whoever waits sees the machine as it is once nothing is broken any mo
   pauses.change_after = 3;
   pauses.change = [&] { is_up = true; };
   const auto findings = examine_until_well(environment, pauses.patience(std::chrono::seconds(30)));
-  CHECK(findings.size() == 17);
+  CHECK(findings.size() == 18);
   CHECK_FALSE(is_any_broken(findings));
   CHECK(pauses.count == 3);
   CHECK(programs_started == 4);  // a compiler and three probes: only the last examination
@@ -387,7 +387,7 @@ TEST_CASE("waiting for what stays broken ends with what is broken, and no wait i
     DoctorEnvironment environment = with_sandbox("garbage");
     const auto findings = examine_until_well(environment, pauses.patience(longest));
     CHECK(is_any_broken(findings));
-    CHECK(findings.size() == 17);
+    CHECK(findings.size() == 18);
     CHECK(pauses.count == (longest.count() == 0 ? 0 : 3));
   }
 }
@@ -481,6 +481,25 @@ TEST_CASE("another version, a wrong token, no executor and no worker are found")
                "/v1/hosts",
                {200, R"({"hosts":[{"executors":[{"state":"connected","workers_ready":0}]}]})"})),
            Health::broken);
+}
+
+TEST_CASE("the memory for data is told, and that it is almost used up") {
+  const auto used = [](const std::string& executors) {
+    return check_data(
+        answering("/v1/hosts", {200, R"({"hosts":[{"executors":[)" + executors + "]}]}"}));
+  };
+  const Finding some = used(R"({"data_memory_bytes":1073741824,"data_used_bytes":536870912},)"
+                            R"({"data_memory_bytes":1073741824,"data_used_bytes":0},{})");
+  check_is(some, Health::good);
+  CHECK(some.detail == "512 MiB of 2 GiB used, on 2 executors");
+  const Finding none = used(R"({"workers_ready":1})");
+  check_is(none, Health::good);
+  CHECK(none.detail.contains("--data-memory"));
+  const Finding full = used(R"({"data_memory_bytes":1000,"data_used_bytes":960})");
+  check_is(full, Health::doubtful);
+  CHECK(full.detail.contains("960 B of 1000 B used, on 1 executor"));
+  CHECK(full.remedy.contains("orchid data list"));
+  check_is(check_data(answering("/v1/hosts", {500, ""})), Health::broken);
 }
 
 TEST_CASE("the system calls of functions are what the executor says, or it is said why not") {

@@ -73,4 +73,14 @@ TEST_CASE("a name that no data can have is refused at the door, and the worker g
   CHECK(is<WorkerDoor::Passes>(door.take(request(2))));
 }
 
+TEST_CASE("leased memory is asked for by the id of its lease, and by nothing else") {
+  const auto of_memory = [](std::string name) {
+    return encode(
+        ServiceRequest{.ask = ServiceAsk::open_memory, .sequence = 1, .name = std::move(name)});
+  };
+  CHECK(is<WorkerDoor::Passes>(WorkerDoor(false).take(of_memory("l-3-17"))));
+  for (const char* bad : {"", "weather", "l-3", "l-3-17 ", "l--1"})
+    CHECK(is<WorkerDoor::Refused>(WorkerDoor(false).take(of_memory(bad))));
+}
+
 }  // namespace orchid::executor

@@ -160,6 +160,13 @@ TEST_CASE("data objects have what is said, or a part of what workers would leave
   CHECK(of({"--grant", "pilot", "--data-memory", "3GiB"}, 64_GiB, 64) == 3_GiB);
   CHECK(of({"--data-memory", "0"}, 64_GiB, 1) == 0_B);
   CHECK(parse({"--data-memory-per-tenant", "1GiB"})->configuration.data_memory_per_tenant == 1_GiB);
+  const auto spills = parse({"--data-spill", "/scratch", "--data-spill-size", "16GiB"});
+  REQUIRE(spills.has_value());
+  CHECK(spills->configuration.data_spill == "/scratch");
+  CHECK(spills->configuration.data_spill_size == 16_GiB);
+  const auto nowhere = parse({"--data-spill-size", "16GiB"});
+  REQUIRE_FALSE(nowhere.has_value());
+  CHECK(nowhere.error().message.find("--data-spill-size needs --data-spill") != std::string::npos);
   const auto refused = parse({"--data-memory", "much"});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);

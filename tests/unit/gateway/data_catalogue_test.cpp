@@ -267,6 +267,8 @@ TEST_CASE("an executor brings its objects back to a gateway that has never heard
   CHECK(object.version == 4);
   CHECK(object.created == books.now - seconds(10));
   CHECK(books.data.used_at(first_holder).value == 7);
+  CHECK(books.data.used_at(first_holder, anna).value == 7);
+  CHECK(books.data.used_at(first_holder, ben).value == 0);
   (void)books.put("climate");
   CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->version == 5);
 }

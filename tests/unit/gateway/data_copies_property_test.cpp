@@ -100,7 +100,7 @@ class CopyHistory {
   using Named = std::map<ExecutorId, CopyExecutor>::value_type;
   Named& any() { return *std::next(executors_.begin(), random_() % executors_.size()); }
   [[nodiscard]] const DataObject* any_object() {
-    auto all = books_.all_sealed();
+    auto all = books_.sealed_after({}, books_.count(DataState::sealed));
     if (all.empty()) return nullptr;
     std::ranges::sort(all, {}, [](const DataObject* one) { return one->id; });
     return all[random_() % all.size()];
@@ -234,7 +234,8 @@ class CopyHistory {
   }
 
   void pass_on() {
-    for (const DataObject* object : books_.all_sealed()) sizes_[object->id] = object->bytes;
+    for (const DataObject* object : books_.sealed_after({}, books_.count(DataState::sealed)))
+      sizes_[object->id] = object->bytes;
     for (const CopyAction& action : copies_.take_actions())
       std::visit([this](const auto& one) { say(one); }, action);
     for (const CopyEnded& ended : copies_.take_ended()) {
@@ -304,7 +305,7 @@ class CopyHistory {
   void check() {
     std::map<ExecutorId, std::uint64_t> used;
     std::size_t arriving = 0;
-    for (const DataObject* object : books_.all_sealed()) {
+    for (const DataObject* object : books_.sealed_after({}, books_.count(DataState::sealed))) {
       for (const DataHolder& holder : object->holders) {
         used[holder.executor] += object->bytes.value;
         REQUIRE(executors_.at(holder.executor).objects.contains(object->id));
@@ -313,7 +314,10 @@ class CopyHistory {
       for (const DataHolder& one : object->arriving) used[one.executor] += object->bytes.value;
       arriving += object->arriving.size();
     }
-    for (const auto& [id, executor] : executors_) REQUIRE(books_.used_at(id).value == used[id]);
+    for (const auto& [id, executor] : executors_) {
+      REQUIRE(books_.used_at(id).value == used[id]);
+      REQUIRE(books_.used_at(id, owner) == books_.used_at(id));  // there is nobody else
+    }
     REQUIRE(copies_.under_way() == waiting_.size());
     REQUIRE(arriving <= copies_.under_way());
   }

@@ -189,6 +189,25 @@ TEST_CASE("room is made where the grant lasts, and nowhere where it is about to 
   CHECK(alone.made->error().code == ErrorCode::no_data_memory);
 }
 
+TEST_CASE("an executor has the time to put data on disk for a large room") {
+  DataWorld world;
+  world.join(lasting);
+  std::optional<Result<ReachableData>> made;
+  world.service.make(
+      {.tenant = {.uid = data_owner, .name = "anna"}, .bytes = 640_MiB, .name = "large"},
+      [&](const Result<ReachableData>& result) { made = result; });
+  const DataId id = world.asked().second;
+  const auto look = [&] { world.say(lasting, DataDropped{make_data_id(), DataEnd::deleted}); };
+  world.clock.advance(seconds(14));
+  look();
+  CHECK_FALSE(made.has_value());
+  world.clock.advance(seconds(2));
+  look();
+  REQUIRE(made.has_value());
+  CHECK(made->error().code == ErrorCode::unreachable);
+  CHECK(world.drops_of(id) >= 1);
+}
+
 TEST_CASE("nothing is removed while an executor that has it may come back without knowing") {
   DataWorld world;
   world.join(lasting);

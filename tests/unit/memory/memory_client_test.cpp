@@ -240,4 +240,42 @@ TEST_CASE("a client that asks for what there is not loses its connection, and no
   CHECK(inside.message.find("kind of frame") != std::string::npos);
 }
 
+TEST_CASE("of requests in one message each is looked at") {
+  const std::array<std::byte, 16> bytes{};
+  const auto second = answer_to([&](transport::UcxLink& link) {
+    link.send_together({.frame = frame_of(1, MemoryOp::put, {0, 16, 16, 1}), .payload = bytes});
+    link.send_together({.frame = frame_of(3, MemoryOp::get, {0, 8, 8, 1})});
+  });
+  CHECK(second.message.find("request id") != std::string::npos);
+  const auto last = answer_to([&](transport::UcxLink& link) {
+    for (std::uint64_t number = 1; number <= 40; ++number)
+      link.send_together({.frame = frame_of(number, MemoryOp::get, {0, 8, 8, 1})});
+    link.send_together({.frame = frame_of(41, MemoryOp::get, {mib, 8, 8, 1})});
+  });
+  CHECK(last.message.find("place of a request") != std::string::npos);
+}
+
+TEST_CASE("a batch may have more requests than can be under way, of all sizes") {
+  ServedMemory memory(4 * mib);
+  constexpr std::size_t count = 1000;
+  const auto size_of = [](std::size_t i) {
+    return i % 50 == 7 ? 9000UL : i % 3 == 0 ? 1UL : 4096UL;
+  };
+  std::vector<std::vector<std::byte>> sent;
+  std::vector<std::vector<std::byte>> got;
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < count; ++i) {
+    sent.push_back(bytes_from(size_of(i), static_cast<unsigned>(i)));
+    got.emplace_back(size_of(i));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t place = i % 400 * 9000;  // some are put twice
+    steps.push_back({.rows = {place, size_of(i)}, .source = sent[i]});
+    steps.push_back({.rows = {place, size_of(i)}, .target = got[i]});
+  }
+  const auto done = memory.client().run(steps);
+  REQUIRE_MESSAGE(done.has_value(), done.error().message);
+  for (std::size_t i = 0; i < count; ++i) CHECK(are_same(got[i], sent[i]));
+}
+
 }  // namespace orchid::test

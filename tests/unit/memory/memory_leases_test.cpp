@@ -363,4 +363,58 @@ TEST_CASE("a lease without workers is one of memory, and its document says what 
   CHECK(lease_list_json({}, {view}).find("secret") == std::string::npos);
 }
 
+TEST_CASE("an executor whose call wants a lease is told where it is, if it is the tenant's") {
+  MemoryWorld world;
+  world.join(first, "n1", 1_GiB);
+  const LeaseId lease = world.take(1_MiB);
+  world.join(second, "n2", 1_GiB);
+  const auto ask = [&](const FindMemory& question) {
+    world.leases.hear(second, question, world.now);
+    REQUIRE(world.sent.back().first == second);
+    return world.sent.back().second;
+  };
+  const auto found = std::get<MemoryFound>(ask({4, {anna, "one"}, lease}));
+  CHECK(found.question == 4);
+  CHECK(found.address == "10.0.0.1:99");
+  CHECK(found.key == world.asked().second.key);
+  CHECK(found.bytes == 1_MiB);
+  CHECK(found.host == "n1");
+  CHECK(std::get<MemoryNotFound>(ask({5, {bert, "two"}, lease})).code == ErrorCode::not_found);
+  CHECK(std::get<MemoryNotFound>(ask({6, {anna, "one"}, {3, 999}})).code == ErrorCode::not_found);
+  REQUIRE(world.leases.close(anna, lease, world.now).has_value());
+  const auto none = std::get<MemoryNotFound>(ask({7, {anna, "one"}, lease}));
+  CHECK(none.question == 7);
+  CHECK(none.code == ErrorCode::not_found);
+}
+
+TEST_CASE("a lease that a call cannot reach is refused with what would help") {
+  MemoryWorld world;
+  Executor shy{.id = first,
+               .owner = {},
+               .host = {.boot_id = "boot-n1", .hostname = "n1", .memory = 64_GiB},
+               .lane_socket = "/run/e1",
+               .data_memory = 1_GiB,
+               .leases_memory = true};
+  shy.host.cores = {0};
+  world.join(shy);
+  placement::WorkerRequest on;
+  on.client_host = placement::HostId("boot-n1");
+  world.open(1_MiB, anna, on);
+  const auto [executor, order] = world.asked();
+  world.leases.hear(executor, MemoryLeased{order.lease, "127.0.0.1:99", order.key}, world.now);
+  world.join(second, "n2", 1_GiB);
+  const FindMemory question{4, {anna, "one"}, order.lease};
+  world.leases.hear(second, question, world.now);
+  const auto refused = std::get<MemoryNotFound>(world.sent.back().second);
+  CHECK(refused.code == ErrorCode::unreachable);
+  CHECK(refused.message.find("--lane-listen") != std::string::npos);
+  world.leases.hear(ExecutorId("nobody"), question, world.now);
+  CHECK(std::get<MemoryNotFound>(world.sent.back().second).code == ErrorCode::denied);
+  // Of a lease that an earlier gateway has made nobody knows the key.
+  const MemoryHeld held{.lease = {2, 5}, .tenant = {anna, "one"}, .bytes = 1_MiB, .address = "h:1"};
+  world.join(ExecutorId("e3"), "n3", 1_GiB, {held});
+  world.leases.hear(second, FindMemory{5, {anna, "one"}, held.lease}, world.now);
+  CHECK(std::get<MemoryNotFound>(world.sent.back().second).code == ErrorCode::unsupported);
+}
+
 }  // namespace orchid::gateway

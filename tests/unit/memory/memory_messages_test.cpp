@@ -26,6 +26,19 @@ TEST_CASE("a memory process and its agent read what the other has written") {
   CHECK(serve.wait == WaitMode::hot);
   const auto listening = parse_memory_message(encode(MemoryListening{"10.0.0.1:7"}));
   CHECK(std::get<MemoryListening>(listening.value()).address == "10.0.0.1:7");
+  const auto going = parse_memory_message(encode(MemoryReach{.key = key,
+                                                             .address = "10.0.0.1:7",
+                                                             .bytes = 3_MiB,
+                                                             .wait = WaitMode::blocking,
+                                                             .host = "n17"}));
+  const auto& reach = std::get<MemoryReach>(going.value());
+  CHECK(reach.key == key);
+  CHECK(reach.address == "10.0.0.1:7");
+  CHECK(reach.bytes == 3_MiB);
+  CHECK(reach.wait == WaitMode::blocking);
+  CHECK(reach.host == "n17");
+  CHECK(std::holds_alternative<MemoryConnected>(
+      parse_memory_message(encode(MemoryConnected{})).value()));
   CHECK(std::holds_alternative<MemoryLeft>(parse_memory_message(encode(MemoryLeft{})).value()));
   const auto failed =
       parse_memory_message(encode(MemoryFailed{ErrorCode::unsupported, "there is no UCX"}));

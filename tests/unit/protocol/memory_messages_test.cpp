@@ -56,6 +56,26 @@ TEST_CASE("messages about leased memory are read as they were written") {
   CHECK(refused.code == ErrorCode::no_data_memory);
   CHECK(refused.message == "full");
   CHECK(memory_back(MemoryEnded{memory_lease, LeaseEnd::expired}).reason == LeaseEnd::expired);
+  const auto question = memory_back(FindMemory{4, {1000, "ada"}, memory_lease});
+  CHECK(question.question == 4);
+  CHECK(question.tenant == LeaseTenant{1000, "ada"});
+  CHECK(question.lease == memory_lease);
+  const auto found = memory_back(MemoryFound{.question = 4,
+                                             .address = "h:1",
+                                             .key = memory_key,
+                                             .bytes = 1_GiB,
+                                             .wait = WaitMode::hot,
+                                             .host = "n17"});
+  CHECK(found.question == 4);
+  CHECK(found.address == "h:1");
+  CHECK(found.key == memory_key);
+  CHECK(found.bytes == 1_GiB);
+  CHECK(found.wait == WaitMode::hot);
+  CHECK(found.host == "n17");
+  const auto none = memory_back(MemoryNotFound{5, ErrorCode::not_found, "there is none"});
+  CHECK(none.question == 5);
+  CHECK(none.code == ErrorCode::not_found);
+  CHECK(none.message == "there is none");
 }
 
 TEST_CASE("a hello tells which memory is leased") {

@@ -22,6 +22,10 @@ std::uint64_t bytes_beyond(std::uint64_t used, std::uint64_t wanted, std::uint64
   return wanted > free ? wanted - free : 0;
 }
 
+Failure still_on_disk() {
+  return {ErrorCode::no_capacity, "the data is on disk, and has to be read back: try again"};
+}
+
 }  // namespace
 
 /// The unnamed, sealed ones that nobody has mapped or reads, used longest ago first, which have
@@ -42,7 +46,7 @@ std::optional<std::vector<DataId>> DataBook::find_victims(
   });
   Share found;
   for (const auto& object : candidates) {
-    const ByteCount bytes = object->second.terms.bytes;
+    const ByteCount bytes = object->second.in_memory();
     const bool frees_bytes = found.bytes.value < wanted.bytes.value && bytes.value != 0;
     if (!frees_bytes && found.objects >= wanted.objects) continue;
     found.bytes.value += bytes.value;
@@ -55,11 +59,11 @@ std::optional<std::vector<DataId>> DataBook::find_victims(
 
 DataBook::Share DataBook::share_of(const std::vector<DataId>& data) const {
   Share share{.objects = data.size()};
-  for (const DataId& one : data) share.bytes.value += objects_.at(one).terms.bytes.value;
+  for (const DataId& one : data) share.bytes.value += objects_.at(one).in_memory().value;
   return share;
 }
 
-Failure DataBook::no_room(const MakeData& request, const Share& beyond) const {
+Failure DataBook::no_room(const Demand& demand, const Share& beyond) const {
   if (beyond.objects != 0)
     return {ErrorCode::no_data_memory,
             "this executor has " + std::to_string(used_.objects) +
@@ -67,10 +71,10 @@ Failure DataBook::no_room(const MakeData& request, const Share& beyond) const {
                 "not needed, or make fewer, larger objects"};
   std::uint64_t pinned = 0;
   for (const auto& [data, object] : objects_)
-    if (object.pins != 0) pinned += object.terms.bytes.value;
+    if (object.pins != 0) pinned += object.in_memory().value;
   for (const auto& [data, left] : left_) pinned += left.bytes.value;
   return {ErrorCode::no_data_memory,
-          "an object of " + to_string(request.terms.bytes) + " does not fit: of the " +
+          "an object of " + to_string(demand.bytes) + " does not fit: of the " +
               to_string(options_.budget) + " that this executor keeps for data, " +
               to_string(used_.bytes) + " are taken (" + to_string(ByteCount{pinned}) +
               " of it mapped by workers or being read), and what may be evicted is not enough; "
@@ -78,16 +82,15 @@ Failure DataBook::no_room(const MakeData& request, const Share& beyond) const {
               "is not needed, or start the executor with a larger --data-memory"};
 }
 
-Failure DataBook::over_quota(const MakeData& request, const Share& beyond) const {
+Failure DataBook::over_quota(const Demand& demand, const Share& beyond) const {
   if (beyond.objects != 0)
     return {ErrorCode::quota, "one tenant may have " + std::to_string(options_.most_per_tenant) +
                                   " data objects on this executor, and as many are there; delete "
                                   "data that is not needed, or make fewer, larger objects"};
-  return {ErrorCode::quota, "an object of " + to_string(request.terms.bytes) +
-                                " does not fit: one tenant may have " +
-                                to_string(options_.per_tenant) + " of data on this executor, and " +
-                                to_string(used_by(request.terms.tenant.uid)) +
-                                " are taken; delete data that is not needed"};
+  return {ErrorCode::quota,
+          "an object of " + to_string(demand.bytes) + " does not fit: one tenant may have " +
+              to_string(options_.per_tenant) + " of data on this executor, and " +
+              to_string(used_by(demand.tenant)) + " are taken; delete data that is not needed"};
 }
 
 Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTime now) {
@@ -98,27 +101,11 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
   }
   if (left_.contains(request.data))
     return fail(ErrorCode::conflict, "an object with this id was dropped, and is still in use");
-  const std::uint32_t tenant = terms.tenant.uid;
-  // First the tenant's own, if it has too much, then those of everybody.
-  const Share own = share_of(tenant);
-  const bool has_share = options_.per_tenant < options_.budget;
-  const Share over_share{.bytes = {has_share ? bytes_beyond(own.bytes.value, terms.bytes.value,
-                                                            options_.per_tenant.value)
-                                             : 0},
-                         .objects = own.objects >= options_.most_per_tenant ? 1U : 0U};
   // For a copy nothing goes that may be the last one: who orders it knows what can.
-  const bool evicts = !request.created_ago.has_value();
-  auto victims = find_victims(over_share, tenant, {});
-  if (!victims || (!evicts && !victims->empty())) return fail(over_quota(request, over_share));
-  const Share freed = share_of(*victims);
-  const Share beyond{.bytes = {bytes_beyond(used_.bytes.value - freed.bytes.value,
-                                            terms.bytes.value, options_.budget.value)},
-                     .objects = used_.objects - freed.objects >= options_.most_objects ? 1U : 0U};
-  const auto others = find_victims(beyond, std::nullopt, *victims);
-  if (!others || (!evicts && !others->empty())) return fail(no_room(request, beyond));
-  victims->insert(victims->end(), others->begin(), others->end());
-  for (const DataId& victim : *victims) remove(objects_.find(victim));
-  charge(tenant, terms.bytes);
+  auto victims = evict_for({terms.tenant.uid, terms.bytes}, /*is_new=*/true,
+                           /*may_evict=*/!request.created_ago.has_value());
+  if (!victims) return victims;
+  charge(terms.tenant.uid, terms.bytes);
   objects_.emplace(request.data,
                    Object{.terms = terms,
                           .is_copy = request.created_ago.has_value(),
@@ -127,22 +114,53 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
                           .expires = terms.expires_in ? time_after(now, *terms.expires_in)
                                                       : MonotonicTime::max(),
                           .used = now});
+  return victims;
+}
+
+ByteCount DataBook::over_share(const Demand& demand) const {
+  if (options_.per_tenant >= options_.budget) return {};
+  return {bytes_beyond(share_of(demand.tenant).bytes.value, demand.bytes.value,
+                       options_.per_tenant.value)};
+}
+
+ByteCount DataBook::over_budget(const Demand& demand, ByteCount freed) const {
+  return {bytes_beyond(used_.bytes.value - freed.value, demand.bytes.value, options_.budget.value)};
+}
+
+/// First the tenant's own, if it has too much, then those of everybody.
+Result<std::vector<DataId>> DataBook::evict_for(const Demand& demand, bool is_new, bool may_evict) {
+  const bool has_too_many = is_new && share_of(demand.tenant).objects >= options_.most_per_tenant;
+  const Share own{.bytes = over_share(demand), .objects = has_too_many ? 1U : 0U};
+  auto victims = find_victims(own, demand.tenant, {});
+  if (!victims || (!may_evict && !victims->empty())) return fail(over_quota(demand, own));
+  const Share freed = share_of(*victims);
+  const bool are_too_many = is_new && used_.objects - freed.objects >= options_.most_objects;
+  const Share beyond{.bytes = over_budget(demand, freed.bytes), .objects = are_too_many ? 1U : 0U};
+  const auto others = find_victims(beyond, std::nullopt, *victims);
+  if (!others || (!may_evict && !others->empty())) return fail(no_room(demand, beyond));
+  victims->insert(victims->end(), others->begin(), others->end());
+  for (const DataId& victim : *victims) remove(objects_.find(victim));
   return std::move(*victims);
+}
+
+bool DataBook::may_open(const LaneOpenData& request, std::uint32_t uid) const {
+  const auto found = objects_.find(request.data);
+  const bool knows =
+      found != objects_.end() && equal_in_constant_time(found->second.terms.secret, request.secret);
+  return knows && !found->second.made_by &&
+         (uid == 0 || uid == found->second.terms.tenant.uid ||
+          uid == found->second.terms.holder_uid);
 }
 
 Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
                                  MonotonicTime now) {
-  const auto found = objects_.find(request.data);
-  const bool knows =
-      found != objects_.end() && equal_in_constant_time(found->second.terms.secret, request.secret);
-  const bool may =
-      knows && !found->second.made_by &&
-      (uid == 0 || uid == found->second.terms.tenant.uid || uid == found->second.terms.holder_uid);
-  if (!may) return fail(ErrorCode::denied, "there is no such data here for this user and secret");
-  Object& object = found->second;
+  if (!may_open(request, uid))
+    return fail(ErrorCode::denied, "there is no such data here for this user and secret");
+  Object& object = objects_.at(request.data);
   if (request.access == DataAccess::read) {
     if (!object.sealed)
       return fail(ErrorCode::conflict, "the data is still being written; seal it first");
+    if (is_on_disk(request.data)) return fail(still_on_disk());
     std::size_t& readers = readers_[object.terms.tenant.uid];
     if (readers >= options_.most_readers)
       return fail(ErrorCode::no_capacity,
@@ -218,6 +236,7 @@ Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, Monoto
   Object& object = found->second;
   if (object.terms.tenant.uid != tenant)
     return fail(ErrorCode::denied, "the data is another tenant's");
+  if (is_on_disk(data)) return fail(still_on_disk());
   ++object.pins;
   object.used = now;
   return object.terms.bytes;
@@ -244,6 +263,19 @@ void DataBook::want_copies(const DataId& data, std::uint32_t copies) {
     found->second.terms.copies = copies;
 }
 
+void DataBook::keep(const DataId& data) {
+  if (const auto found = objects_.find(data); found != objects_.end())
+    ++found->second.pins;
+  else if (const auto left = left_.find(data); left != left_.end())
+    ++left->second.pins;
+}
+
+unsigned DataBook::pins(const DataId& data) const {
+  if (const auto found = objects_.find(data); found != objects_.end()) return found->second.pins;
+  const auto left = left_.find(data);
+  return left == left_.end() ? 0 : left->second.pins;
+}
+
 void DataBook::unpin(const DataId& data) {
   if (const auto found = objects_.find(data); found != objects_.end()) {
     if (found->second.pins > 0) --found->second.pins;
@@ -258,11 +290,12 @@ void DataBook::unpin(const DataId& data) {
 DataBook::Objects::iterator DataBook::remove(Objects::iterator object) {
   auto& [data, was] = *object;
   forget_maker(data, was);
+  take_off_disk(was);
   const std::uint32_t tenant = was.terms.tenant.uid;
   if (was.pins > 0)
-    left_.emplace(data, Left{.bytes = was.terms.bytes, .tenant = tenant, .pins = was.pins});
+    left_.emplace(data, Left{.bytes = was.in_memory(), .tenant = tenant, .pins = was.pins});
   else
-    give_back(tenant, was.terms.bytes);
+    give_back(tenant, was.in_memory());
   return objects_.erase(object);
 }
 

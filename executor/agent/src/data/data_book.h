@@ -25,6 +25,9 @@ namespace orchid::executor {
 /// or peers read it, until the last of them is rid of it. So `used` never is over the budget.
 /// Objects are counted for as long as they are charged: an empty one, too, takes one of a limited
 /// number of places.
+///
+/// A sealed object that nobody uses may be put on disk: then it is there, has its place, and is not
+/// charged, until it is read back.
 class DataBook {
  public:
   struct Options {
@@ -34,6 +37,7 @@ class DataBook {
     /// Of one tenant's, so that nobody alone takes the places of all.
     std::size_t most_per_tenant = limits::data_per_executor / 4;
     std::size_t most_readers = 256;  // of one tenant's objects together, at the same time
+    ByteCount disk = {};             // for what does not fit into the budget; 0: none is used
   };
   explicit DataBook(const Options& options) : options_(options) {}
 
@@ -46,8 +50,11 @@ class DataBook {
   /// counted until `stop_reading`. Errors: `denied` (no such object, a wrong secret, another user:
   /// not told apart), `conflict` (not sealed yet, sealed already, or opened to write before),
   /// `no_capacity` (the tenant's objects have too many readers).
+  /// `no_capacity` also when it is on disk.
   [[nodiscard]] Result<ByteCount> open(const LaneOpenData& request, std::uint32_t uid,
                                        MonotonicTime now);
+  /// Whether its bytes are any business of that peer's.
+  [[nodiscard]] bool may_open(const LaneOpenData& request, std::uint32_t uid) const;
   /// Somebody of ours writes the bytes of a copy into it from now on; nobody else opens it to
   /// write. Errors: `not_found` (no such room), `conflict` (it is a client's, or sealed).
   [[nodiscard]] Result<ByteCount> open_for_copy(const DataId& data);
@@ -92,7 +99,7 @@ class DataBook {
   bool drop_unless_used(const DataId& data);
   /// A worker of that tenant has it mapped from now on. `worker`: what its own call has made, too.
   /// Errors: `data_lost` (not there, or not sealed, or another call's that was not published),
-  /// `denied` (another tenant's).
+  /// `denied` (another tenant's), `no_capacity` (on disk).
   [[nodiscard]] Result<ByteCount> pin(const DataId& data, std::uint32_t tenant, MonotonicTime now,
                                       std::optional<std::uint64_t> worker = std::nullopt);
   /// Somebody of ours sends it elsewhere from now on. Errors: `data_lost` (not there, or not
@@ -100,9 +107,42 @@ class DataBook {
   [[nodiscard]] Result<ByteCount> pin_for_copy(const DataId& data, MonotonicTime now);
   /// So many copies are wanted.
   void want_copies(const DataId& data, std::uint32_t copies);
-  /// The worker, or the copy, has it no more; once for each `pin`, `pin_for_copy` and
+  /// Somebody may have it open whom nobody else counts. Nothing when it is not charged.
+  void keep(const DataId& data);
+  /// The worker, or the copy, has it no more; once for each `pin`, `pin_for_copy`, `keep` and
   /// `open_for_copy`, and for `drop_slowly`.
   void unpin(const DataId& data);
+  /// Those that are to come; 0: nobody is known to use it, or it is not charged any more.
+  [[nodiscard]] unsigned pins(const DataId& data) const;
+
+  // What is on disk (data_book_spill.cpp).
+
+  /// Of that tenant's.
+  struct Demand {
+    std::uint32_t tenant = 0;
+    ByteCount bytes;
+  };
+  /// Nothing has to go for it.
+  [[nodiscard]] bool fits(const Demand& demand) const;
+  /// What is to be put on disk next so that it fits: of the sealed ones that nobody uses, the one
+  /// that was used longest ago. Nothing: it fits, or would not whatever is put there.
+  [[nodiscard]] std::optional<DataId> next_to_spill(const Demand& demand) const;
+  /// It is being written to disk from now on, until `end_spill`, and in use until then. Its size.
+  ByteCount begin_spill(const DataId& data);
+  /// `written`: it is on disk. True: that is the only place where it is from now on. False: it was
+  /// not written, or is used, or dropped: its file is not needed.
+  [[nodiscard]] bool end_spill(const DataId& data, bool written);
+  /// That is where it is; it may be on its way back.
+  [[nodiscard]] bool is_on_disk(const DataId& data) const;
+  /// What reading it back takes, if it is there.
+  [[nodiscard]] std::optional<Demand> demand_of(const DataId& data) const;
+  /// It is on its way back, and charged, until `end_return`. What was evicted for it. Errors,
+  /// nothing changed: as of `make`.
+  [[nodiscard]] Result<std::vector<DataId>> begin_return(const DataId& data, MonotonicTime now);
+  /// `read`: it is in memory again. False: it was not read, or was dropped.
+  [[nodiscard]] bool end_return(const DataId& data, bool read);
+  [[nodiscard]] ByteCount on_disk() const { return used_.on_disk; }
+  [[nodiscard]] ByteCount disk() const { return options_.disk; }
 
   /// What is over now: it is dropped.
   [[nodiscard]] std::vector<DataDropped> end_overdue(MonotonicTime now);
@@ -138,12 +178,23 @@ class DataBook {
     unsigned pins = 0;                     // who has it mapped, and readers
     std::optional<std::uint64_t> made_by;  // the worker whose call has made it, and has not ended
     std::uint64_t sealed_as = 0;           // of those that calls seal, in their order
+    enum class Place : std::uint8_t { memory, to_disk, disk, from_disk };
+    Place place = Place::memory;
     /// Sealed; and what a call has made is nobody else's before it is published.
     [[nodiscard]] bool is_there_for(const std::optional<std::uint64_t>& worker) const {
       return sealed && (!made_by || made_by == worker);
     }
-    [[nodiscard]] bool may_be_evicted() const {
-      return sealed && terms.name.empty() && pins == 0 && !made_by;
+    [[nodiscard]] bool is_idle() const { return sealed && pins == 0 && !made_by; }
+    [[nodiscard]] bool may_be_evicted() const { return is_idle() && terms.name.empty(); }
+    [[nodiscard]] bool may_be_spilled() const {
+      return is_idle() && place == Place::memory && terms.bytes.value != 0;
+    }
+    /// Of the budget, and of the disk.
+    [[nodiscard]] ByteCount in_memory() const {
+      return place == Place::disk ? ByteCount{} : terms.bytes;
+    }
+    [[nodiscard]] ByteCount on_disk() const {
+      return place == Place::memory ? ByteCount{} : terms.bytes;
     }
   };
   using Objects = std::unordered_map<DataId, Object>;
@@ -157,14 +208,24 @@ class DataBook {
   struct Share {
     ByteCount bytes;
     std::size_t objects = 0;
+    ByteCount on_disk;
   };
+  /// What `demand` is beyond the tenant's part, and beyond the budget when so much is free of it.
+  [[nodiscard]] ByteCount over_share(const Demand& demand) const;
+  [[nodiscard]] ByteCount over_budget(const Demand& demand, ByteCount freed) const;
+  /// What goes for it, with a place for one object more: it is removed. Errors: as of `make`.
+  [[nodiscard]] Result<std::vector<DataId>> evict_for(const Demand& demand, bool is_new,
+                                                      bool may_evict);
+  [[nodiscard]] ByteCount disk_of_tenant() const;
+  void put_on_disk(const Object& object);
+  void take_off_disk(const Object& object);
   [[nodiscard]] std::optional<std::vector<DataId>> find_victims(
       const Share& wanted, std::optional<std::uint32_t> tenant,
       const std::vector<DataId>& besides) const;
   [[nodiscard]] Share share_of(const std::vector<DataId>& data) const;
   [[nodiscard]] Share share_of(std::uint32_t tenant) const;
-  [[nodiscard]] Failure no_room(const MakeData& request, const Share& beyond) const;
-  [[nodiscard]] Failure over_quota(const MakeData& request, const Share& beyond) const;
+  [[nodiscard]] Failure no_room(const Demand& demand, const Share& beyond) const;
+  [[nodiscard]] Failure over_quota(const Demand& demand, const Share& beyond) const;
   void charge(std::uint32_t tenant, ByteCount bytes);
   void give_back(std::uint32_t tenant, ByteCount bytes);
   Objects::iterator remove(Objects::iterator object);

@@ -6,6 +6,12 @@
 #include "foundation/log.h"
 
 namespace orchid::executor {
+namespace {
+
+/// For what is on disk: the gateway waits ten seconds for an offer.
+constexpr std::chrono::seconds offer_patience{8};
+
+}  // namespace
 
 DataCopying::DataCopying(boost::asio::io_context& io, ChildWatch& children, DataService& data,
                          Options options, std::function<void(const ControlMessage&)> tell)
@@ -80,9 +86,13 @@ Result<void> DataCopying::begin_to_fetch(const FetchData& request) {
   return started;
 }
 
+/// A transfer that is ended while its object is read back from disk begins all the same, and ends
+/// as one to which nobody comes.
 void DataCopying::obey(const OfferData& request) {
-  if (auto begun = begin_to_send(request); !begun)
-    say_failed({request.transfer, Side::sends}, request.data, begun.error());
+  data_.prepare(request.data, offer_patience, [this, request](const Result<void>& there) {
+    const auto begun = there ? begin_to_send(request) : there;
+    if (!begun) say_failed({request.transfer, Side::sends}, request.data, begun.error());
+  });
 }
 
 void DataCopying::obey(const FetchData& request) {

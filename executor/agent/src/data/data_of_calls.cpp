@@ -15,6 +15,9 @@
 namespace orchid::executor {
 namespace {
 
+/// A worker waits for half a minute for what it has asked.
+constexpr std::chrono::seconds disk_patience{20};
+
 std::uint64_t random_number() {
   std::array<std::uint64_t, 1> number{};
   fill_random(std::as_writable_bytes(std::span(number)));
@@ -77,6 +80,8 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
     case ServiceAsk::discard_data:
       // When the memory is there again: the next call may need it.
       return discard(worker, /*sealed_too=*/true, [asker] { done(asker); });
+    case ServiceAsk::open_memory:
+      break;
   }
 }
 
@@ -139,21 +144,38 @@ void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> off
                                       .offered = std::move(offered)});
 }
 
-/// The worker has it mapped from then on, until it is dropped or the worker ends.
 void DataOfCalls::give(const Asker& asker, const DataId& data) {
+  parts_.data.prepare(data, disk_patience, [this, asker, data](const Result<void>& there) {
+    if (!there) return refuse(asker, there.error());
+    give_from_memory(asker, data);
+  });
+}
+
+/// The worker has it mapped from then on, until it is dropped, or not opened for long.
+void DataOfCalls::give_from_memory(const Asker& asker, const DataId& data) {
   const auto worker = find_worker(asker.worker);
   if (worker == nullptr) return;
   auto taken = parts_.data.take(data, asker.tenant.uid, asker.worker);
   if (!taken) return refuse(asker, taken.error());
   const auto leave = [&service = parts_.data, data] { service.leave(data); };
-  if (worker->knows_data(data))
+  if (worker->knows_data(data)) {
+    worker->use_data(data, clock_now());
     leave();  // it has it once already
-  else
-    worker->adopt_data(data, taken->bytes, leave);
+  } else {
+    worker->adopt_data(data, taken->bytes, clock_now(), leave);
+  }
   done(asker, data, taken->bytes, taken->file.get());
 }
 
 void DataOfCalls::create(const Asker& asker, ByteCount most) {
+  parts_.data.prepare_room(asker.tenant.uid, most, disk_patience,
+                           [this, asker, most](const Result<void>& there) {
+                             if (!there) return refuse(asker, there.error());
+                             create_prepared(asker, most);
+                           });
+}
+
+void DataOfCalls::create_prepared(const Asker& asker, ByteCount most) {
   const auto worker = find_worker(asker.worker);
   if (worker == nullptr) return;
   auto room = parts_.data.make_in_call(asker.tenant, most, asker.worker);
@@ -308,34 +330,6 @@ void DataOfCalls::tick(MonotonicTime now) {
     decline(std::move(question),
             {ErrorCode::unreachable, "the gateway does not answer; try again"});
   }
-}
-
-void serve_calls(DepotPool& depots, DataOfCalls& data, WorkerPool& workers) {
-  const auto asked = [&](Depot& depot, const DepotAsked& message) {
-    // When there is an answer, the depot may be another one.
-    data.ask(depot.tenant(), message.worker, message.request,
-             [&depots, uid = depot.tenant().uid, worker = message.worker](
-                 const ServiceAnswer& answer, int descriptor) {
-               if (Depot* now = depots.find(uid)) now->answer({worker, answer}, descriptor);
-             });
-  };
-  const auto nonsense = [&](std::uint64_t id) {
-    const auto worker = workers.alive().find(id);
-    if (worker == workers.alive().end()) return;
-    log::warn("event=worker_sent_nonsense worker={} to=depot", id);
-    worker->second->kill(KillReason::nonsense);
-  };
-  const auto unserved = [&](std::uint64_t id) {
-    const auto worker = workers.alive().find(id);
-    if (worker == workers.alive().end()) return;
-    log::warn("event=worker_not_served worker={} by=depot", id);
-    worker->second->kill(KillReason::unresponsive);
-  };
-  depots.set_handlers({.asked = asked, .nonsense = nonsense, .unserved = unserved});
-  workers.watch_ends([&](std::uint64_t worker) {
-    depots.leave(worker);
-    data.worker_ended(worker);
-  });
 }
 
 void DataOfCalls::worker_ended(std::uint64_t worker) {

@@ -15,7 +15,6 @@
 
 #include "children/time_limit.h"
 #include "data/data_service.h"
-#include "depots/depot_pool.h"
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/token_bucket.h"
@@ -46,6 +45,7 @@ class DataOfCalls {
 
   /// Once, with the descriptor that goes with it (-1: none does); its sequence is the request's.
   using Answer = std::function<void(const ServiceAnswer&, int descriptor)>;
+  /// `request`: any but open_memory.
   void ask(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
            const Answer& answer);
   void obey(const DataFound& message);
@@ -85,7 +85,9 @@ class DataOfCalls {
   void send(Wanted wanted);
   void send_waiting();
   void give(const Asker& asker, const DataId& data);
+  void give_from_memory(const Asker& asker, const DataId& data);
   void create(const Asker& asker, ByteCount most);
+  void create_prepared(const Asker& asker, ByteCount most);
   void seal(const Asker& asker, const ServiceRequest& request);
   void publish(const Asker& asker, std::uint64_t sealed);
   void offer(const Asker& asker, std::uint64_t sealed);
@@ -111,9 +113,5 @@ class DataOfCalls {
   /// Rooms that a worker may have mapped, and how large.
   std::unordered_map<DataId, ByteCount> rooms_;
 };
-
-/// What workers ask of their depots is asked there from now on; who breaks the rules is ended.
-/// All three outlive what comes of it.
-void serve_calls(DepotPool& depots, DataOfCalls& data, WorkerPool& workers);
 
 }  // namespace orchid::executor

@@ -7,6 +7,7 @@
 #include "data/clock_now.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
+#include "protocol/spill_time.h"
 
 namespace orchid::executor {
 namespace {
@@ -15,8 +16,37 @@ constexpr std::size_t secret_bytes = 32;
 
 }  // namespace
 
-DataService::DataService(boost::asio::io_context& io, const DataBook::Options& options)
-    : book_(options), slow_([&io](Task task) { boost::asio::post(io, std::move(task)); }) {}
+DataService::DataService(boost::asio::io_context& io, const DataBook::Options& options,
+                         std::filesystem::path spill)
+    : book_(options),
+      slow_([&io](Task task) { boost::asio::post(io, std::move(task)); }),
+      spill_({.book = book_,
+              .post = [&io](Task task) { boost::asio::post(io, std::move(task)); },
+              .directory = std::move(spill)},
+             spill_handlers()) {}
+
+DataSpill::Handlers DataService::spill_handlers() {
+  return {.duplicate = [this](const DataId& data) { return files_.at(data).duplicate(); },
+          .on_disk =
+              [this](const DataId& data) { slow_.close(std::move(files_.extract(data).mapped())); },
+          .evicted = [this](const DataId& data) { evicted(data); },
+          .returned =
+              [this](const DataId& data, MemoryFile file, bool wanted) {
+                if (wanted)
+                  files_.emplace(data, std::move(file));
+                else
+                  slow_.close(std::move(file));
+              }};
+}
+
+void DataService::prepare_room(std::uint32_t tenant, ByteCount bytes,
+                               std::chrono::milliseconds within, Done done) {
+  spill_.make_room({tenant, bytes}, std::nullopt, clock_now() + within, std::move(done));
+}
+
+void DataService::prepare(const DataId& data, std::chrono::milliseconds within, Done done) {
+  spill_.bring_back(data, clock_now() + within, std::move(done));
+}
 
 void DataService::tell(const ControlMessage& message) {
   if (handlers_.tell) handlers_.tell(message);
@@ -24,24 +54,89 @@ void DataService::tell(const ControlMessage& message) {
 
 void DataService::forget(const DataId& data) {
   seals_.erase(data);
-  auto file = files_.extract(data);
-  if (!file.empty()) slow_.close(std::move(file.mapped()));
+  spill_.dropped(data);
+  if (auto file = files_.extract(data); !file.empty()) left_.insert(std::move(file));
+  let_go_if_closed(data);
+  close_if_unused(data);
   if (handlers_.dropped) handlers_.dropped(data);
 }
 
+void DataService::keep(const DataId& data) {
+  if (kept_.insert(data).second) book_.keep(data);
+}
+
+/// Whoever was the last one that we know of should have closed it.
+void DataService::keep_if_open(const DataId& data) {
+  if (book_.pins(data) == 1 && is_open_elsewhere(data)) keep(data);
+}
+
+void DataService::let_go_if_closed(const DataId& data) {
+  if (!kept_.contains(data) || is_open_elsewhere(data)) return;
+  kept_.erase(data);
+  book_.unpin(data);
+  close_if_unused(data);
+}
+
+void DataService::close_if_unused(const DataId& data) {
+  if (book_.pins(data) != 0) return;
+  if (auto file = left_.extract(data); !file.empty()) slow_.close(std::move(file.mapped()));
+}
+
+bool DataService::is_open_elsewhere(const DataId& data) const {
+  for (const auto* files : {&files_, &left_})
+    if (const auto file = files->find(data); file != files->end()) {
+      const auto alone = file->second.check_alone();
+      return !alone && alone.error().code == ErrorCode::conflict;
+    }
+  return false;
+}
+
+void DataService::stop_reading(const DataId& data) {
+  keep_if_open(data);
+  book_.stop_reading(data);
+  let_go_if_closed(data);
+  close_if_unused(data);
+}
+
+void DataService::leave(const DataId& data) {
+  keep_if_open(data);
+  book_.unpin(data);
+  let_go_if_closed(data);
+  close_if_unused(data);
+}
+
+void DataService::refuse(const MakeData& request, const Failure& why) {
+  log::info("event=data_refused data={} code={}", to_string(request.data), to_string(why.code));
+  tell(DataRefused{request.data, why.code, why.message});
+}
+
+/// For a copy nothing goes to disk: the gateway knows what can be spared, and does so first.
 void DataService::obey(const MakeData& request) {
-  const auto refuse = [&](const Failure& why) {
-    log::info("event=data_refused data={} code={}", to_string(request.data), to_string(why.code));
-    tell(DataRefused{request.data, why.code, why.message});
-  };
-  if (ended_) return refuse({ErrorCode::lease_ended, "the executor's grant ends"});
+  if (request.created_ago || book_.contains(request.data)) return make(request);
+  const ByteCount bytes = request.terms.bytes;
+  spill_.make_room({request.terms.tenant.uid, bytes}, request.data,
+                   clock_now() + patience + time_to_spill(bytes),
+                   [this, request](const Result<void>& there) {
+                     if (there) return make(request);
+                     if (there.error().code != ErrorCode::cancelled) refuse(request, there.error());
+                   });
+}
+
+void DataService::make(const MakeData& request) {
+  if (ended_) return refuse(request, {ErrorCode::lease_ended, "the executor's grant ends"});
   const bool is_new = !files_.contains(request.data);
   if (auto begun = begin_room(request, /*worker=*/std::nullopt); !begun)
-    return refuse(begun.error());
+    return refuse(request, begun.error());
   if (is_new)
     log::info("event=data_made data={} tenant={} bytes={}", to_string(request.data),
               request.terms.tenant.uid, request.terms.bytes.value);
   tell(DataMade{request.data});
+}
+
+void DataService::evicted(const DataId& data) {
+  log::info("event=data_dropped data={} reason=evicted", to_string(data));
+  forget(data);
+  tell(DataDropped{data, DataEnd::evicted});
 }
 
 /// Unless it is there: it was asked for once more.
@@ -57,13 +152,9 @@ Result<void> DataService::begin_room(const MakeData& request,
   auto file = worker ? MemoryFile::make_for_call(request.terms.bytes)
                      : MemoryFile::make(request.terms.bytes);
   if (!file) return fail(std::move(file.error()));
-  const auto evicted = book();
-  if (!evicted) return fail(evicted.error());
-  for (const DataId& data : *evicted) {
-    log::info("event=data_dropped data={} reason=evicted", to_string(data));
-    forget(data);
-    tell(DataDropped{data, DataEnd::evicted});
-  }
+  auto victims = book();
+  if (!victims) return fail(spill_.explain(std::move(victims.error())));
+  for (const DataId& data : *victims) evicted(data);
   files_.try_emplace(request.data, std::move(*file));
   return {};
 }
@@ -149,6 +240,7 @@ void DataService::discard(const DataId& data, const std::function<void()>& done)
 
 void DataService::obey(const SealData& request) {
   const auto file = files_.find(request.data);
+  if (file == files_.end() && book_.is_on_disk(request.data)) return sealed(request.data, {});
   if (file == files_.end()) return tell(DataDropped{request.data, DataEnd::unknown});
   book_.begin_to_seal(request, clock_now());
   auto same = file->second.duplicate();
@@ -174,10 +266,12 @@ void DataService::sealed(const DataId& data, const Result<void>& result) {
     forget(data);
     return tell(DataDropped{data, DataEnd::unfinished});
   }
+  let_go_if_closed(data);
   if (const auto bytes = book_.seal(data, clock_now())) tell(DataSealed{data, *bytes});
 }
 
 void DataService::obey(const DropData& request) {
+  spill_.cancel(request.data);
   if (book_.drop(request.data)) {
     log::info("event=data_dropped data={} reason=deleted", to_string(request.data));
     forget(request.data);
@@ -193,12 +287,15 @@ void DataService::obey(const SpareData& request) {
 }
 
 void DataService::tick() {
+  spill_.tick(clock_now());
   for (const DataDropped& dropped : book_.end_overdue(clock_now())) {
     log::info("event=data_dropped data={} reason={}", to_string(dropped.data),
               to_string(dropped.reason));
     forget(dropped.data);
     tell(dropped);
   }
+  const std::vector<DataId> kept(kept_.begin(), kept_.end());
+  for (const DataId& data : kept) let_go_if_closed(data);
 }
 
 std::vector<DataHeld> DataService::introduce() {
@@ -209,6 +306,7 @@ std::vector<DataHeld> DataService::introduce() {
 }
 
 void DataService::begin_afresh() {
+  spill_.cancel(std::nullopt);
   for (const DataId& data : book_.keep_only(introduced_)) {
     log::info("event=data_dropped data={} reason=unknown_to_gateway", to_string(data));
     forget(data);
@@ -219,7 +317,10 @@ void DataService::end() {
   ended_ = true;
   const std::vector<DataId> all = book_.drop_all();
   if (!all.empty()) log::info("event=all_data_dropped objects={} reason=grant_ended", all.size());
-  for (const DataId& data : all) slow_.close(std::move(files_.extract(data).mapped()));
+  spill_.end();
+  for (const DataId& data : all)
+    if (auto file = files_.extract(data); !file.empty()) slow_.close(std::move(file.mapped()));
+  for (auto& [data, file] : std::exchange(left_, {})) slow_.close(std::move(file));
 }
 
 Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::uint32_t uid) {
@@ -232,6 +333,8 @@ Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::
     if (reads) book_.stop_reading(request.data);
     return fail(std::move(opened.error()));
   }
+  // Who writes says when it is done, which is not always true.
+  if (!reads) keep(request.data);
   return Opened{*bytes, std::move(*opened)};
 }
 

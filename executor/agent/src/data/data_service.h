@@ -2,8 +2,11 @@
 // memory files, and who may have which.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "data/data_book.h"
+#include "data/data_spill.h"
 #include "data/memory_file.h"
 #include "data/slow_file_work.h"
 #include "foundation/clock.h"
@@ -29,7 +33,9 @@ class DataService {
     /// Workers that have it mapped are to be rid of it.
     std::function<void(const DataId&)> dropped;
   };
-  DataService(boost::asio::io_context& io, const DataBook::Options& options);
+  /// `spill`: where objects go when others need their memory; empty: nowhere.
+  DataService(boost::asio::io_context& io, const DataBook::Options& options,
+              std::filesystem::path spill = {});
   /// Before anything else happens; they outlive the service.
   void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
 
@@ -52,8 +58,26 @@ class DataService {
   /// ground under its feet.
   void end();
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
-  [[nodiscard]] bool settled() const { return slow_.idle(); }
+  [[nodiscard]] bool settled() const { return slow_.idle() && spill_.idle(); }
 
+  using Done = DataSpill::Done;
+  /// Before a room is made: what others do not need now goes to disk, as far as that helps. `done`:
+  /// at once when nothing has to go; the room itself may still be refused. Errors: `no_capacity`:
+  /// it takes longer than `within`.
+  void prepare_room(std::uint32_t tenant, ByteCount bytes, std::chrono::milliseconds within,
+                    Done done);
+  /// Before an object is opened, taken or lent: what is on disk is read back. `done`: at once when
+  /// it is not there, whatever else it is. Errors: `no_capacity`: it takes longer than `within`,
+  /// and goes on; `no_data_memory`, `quota`, `system`.
+  void prepare(const DataId& data, std::chrono::milliseconds within, Done done);
+  /// Of the gateway's rooms, and of readers, which have five seconds to hear of it.
+  static constexpr std::chrono::milliseconds patience{4'000};
+  void count(std::map<std::string, std::uint64_t>& counters) const { spill_.count(counters); }
+
+  /// Whether it is there for that peer at all.
+  [[nodiscard]] bool may_open(const LaneOpenData& request, std::uint32_t uid) const {
+    return book_.may_open(request, uid);
+  }
   /// The bytes of an object, for a peer of that user. One who reads has them from now on until
   /// `stop_reading`. Errors: as of `DataBook::open`; `system`.
   struct Opened {
@@ -61,12 +85,12 @@ class DataService {
     UniqueFd file;
   };
   [[nodiscard]] Result<Opened> open(const LaneOpenData& request, std::uint32_t uid);
-  void stop_reading(const DataId& data) { book_.stop_reading(data); }
+  void stop_reading(const DataId& data);
   /// For a worker of that tenant, which has it from now on until `leave`. `worker`: as of
   /// `DataBook::pin`. Errors: as of that; `system`.
   [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant,
                                     std::optional<std::uint64_t> worker = std::nullopt);
-  void leave(const DataId& data) { book_.unpin(data); }
+  void leave(const DataId& data);
   /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
   /// `system`.
   [[nodiscard]] Result<Opened> lend(const DataId& data);
@@ -106,6 +130,10 @@ class DataService {
   [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }
 
  private:
+  void make(const MakeData& request);
+  void refuse(const MakeData& request, const Failure& why);
+  [[nodiscard]] DataSpill::Handlers spill_handlers();
+  void evicted(const DataId& data);
   [[nodiscard]] Result<void> begin_room(const MakeData& request,
                                         const std::optional<std::uint64_t>& worker);
   void sealed(const DataId& data, const Result<void>& result);
@@ -113,11 +141,21 @@ class DataService {
   [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
   /// The book has dropped it.
   void forget(const DataId& data);
+  /// Somebody whom nobody counts may have it open: it is charged until the kernel says that this is
+  /// over.
+  void keep(const DataId& data);
+  /// The last one that is counted is about to go.
+  void keep_if_open(const DataId& data);
+  void let_go_if_closed(const DataId& data);
+  void close_if_unused(const DataId& data);
+  [[nodiscard]] bool is_open_elsewhere(const DataId& data) const;
   void tell(const ControlMessage& message);
 
   DataBook book_;
   Handlers handlers_;
   std::unordered_map<DataId, MemoryFile> files_;
+  std::unordered_map<DataId, MemoryFile> left_;  // dropped, and still in use
+  std::unordered_set<DataId> kept_;              // in either, see `keep`; each is one pin
   /// Of the rooms that are being sealed: by which order. An id may come again meanwhile.
   std::unordered_map<DataId, std::uint64_t> seals_;
   std::uint64_t newest_seal_ = 0;
@@ -126,6 +164,7 @@ class DataService {
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell results whether we are still here
   SlowFileWork slow_;
+  DataSpill spill_;
 };
 
 }  // namespace orchid::executor

@@ -38,18 +38,16 @@ Failure still_in_use() {
 }  // namespace
 
 Result<MemoryFile> MemoryFile::make(ByteCount bytes) {
-  auto file = make_file(bytes);
-  if (!file) return fail(std::move(file.error()));
-  if (auto sealed = add_seals(*file, F_SEAL_SHRINK | F_SEAL_GROW, "seal the size of data"); !sealed)
-    return fail(std::move(sealed.error()));
-  return MemoryFile(std::move(*file));
+  return make(bytes, F_SEAL_SHRINK | F_SEAL_GROW);
 }
 
+Result<MemoryFile> MemoryFile::make_for_call(ByteCount bytes) { return make(bytes, F_SEAL_GROW); }
+
 /// The kernel counts who has opened a file to write, and does not count who has made it.
-Result<MemoryFile> MemoryFile::make_for_call(ByteCount bytes) {
+Result<MemoryFile> MemoryFile::make(ByteCount bytes, int seals) {
   auto made = make_file(bytes);
   if (!made) return fail(std::move(made.error()));
-  if (auto sealed = add_seals(*made, F_SEAL_GROW, "seal the size of data"); !sealed)
+  if (auto sealed = add_seals(*made, seals, "seal the size of data"); !sealed)
     return fail(std::move(sealed.error()));
   auto opened = MemoryFile(std::move(*made)).open_again(O_RDWR);
   if (!opened) return fail(std::move(opened.error()));

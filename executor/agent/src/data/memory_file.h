@@ -34,13 +34,16 @@ class MemoryFile {
   [[nodiscard]] Result<void> fix_size();
   /// Its pages are given back, also those that somebody has mapped, if it may still get smaller.
   void empty();
+  /// Nobody else has it open or mapped, in whatever way; duplicates are no other opening. The
+  /// kernel says so without a look at its pages. Errors: `conflict`: somebody has; `system`.
+  [[nodiscard]] Result<void> check_alone() const;
   /// For a reader of a sealed file: its own place in it, and no right to write. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_read() const;
 
  private:
   explicit MemoryFile(UniqueFd file) : file_(std::move(file)) {}
+  [[nodiscard]] static Result<MemoryFile> make(ByteCount bytes, int seals);
   [[nodiscard]] Result<UniqueFd> open_again(int flags) const;
-  [[nodiscard]] Result<void> check_alone() const;
   UniqueFd file_;
 };
 

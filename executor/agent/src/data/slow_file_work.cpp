@@ -5,7 +5,7 @@
 namespace orchid::executor {
 
 void SlowFileWork::close(MemoryFile file, Task done) {
-  thread_.run([this, file = std::optional(std::move(file)), done = std::move(done)]() mutable {
+  closing_.run([this, file = std::optional(std::move(file)), done = std::move(done)]() mutable {
     file->empty();
     file.reset();
     if (done) post_(std::move(done));
@@ -13,7 +13,7 @@ void SlowFileWork::close(MemoryFile file, Task done) {
 }
 
 void SlowFileWork::seal(MemoryFile file, Sealed done, std::optional<ByteCount> size) {
-  thread_.run_soon([this, file = std::move(file), done = std::move(done), size]() mutable {
+  sealing_.run([this, file = std::move(file), done = std::move(done), size]() mutable {
     post_([done = std::move(done), result = size ? file.seal_for_call(*size) : file.seal()] {
       done(result);
     });

@@ -1,9 +1,16 @@
 // The data objects of a client's worker, and those whose bytes a peer asks for.
+#include <chrono>
 #include <utility>
 
 #include "lanes/lane_session.h"
 
 namespace orchid::executor {
+namespace {
+
+/// For what is on disk. Whoever waits for it has a deadline of its own.
+constexpr std::chrono::seconds attach_patience{60};
+
+}  // namespace
 
 /// False: it is about something else.
 bool LaneSession::take_data_message(const LaneMessage& message) {
@@ -23,12 +30,25 @@ bool LaneSession::take_data_message(const LaneMessage& message) {
   return false;
 }
 
-/// Who reads keeps the connection for as long as the bytes are in use: the object stays charged
-/// until it goes. A room is charged anyway.
+/// Only for who may have it is anything read back from disk.
 void LaneSession::open_data(const LaneOpenData& message) {
   if (lease_ || !uid_)
     return refuse({ErrorCode::bad_request,
                    "data is opened over a connection of its own, from the executor's host"});
+  if (!services_.data.may_open(message, *uid_)) return give_data(message);
+  opening_ = true;
+  services_.data.prepare(message.data, DataService::patience,
+                         [weak = weak_from_this(), message](const Result<void>& there) {
+                           const auto self = weak.lock();
+                           if (self == nullptr || self->over_) return;
+                           if (!there) return self->refuse(there.error());
+                           self->give_data(message);
+                         });
+}
+
+/// Who reads keeps the connection for as long as the bytes are in use: the object stays charged
+/// until it goes. A room is charged anyway.
+void LaneSession::give_data(const LaneOpenData& message) {
   auto opened = services_.data.open(message, *uid_);
   if (!opened) return refuse(opened.error());
   if (message.access == DataAccess::read) reads_ = message.data;
@@ -46,6 +66,20 @@ void LaneSession::attach(const DataId& data) {
       self->send(LaneNotAttached{data, mapped.error().code, mapped.error().message});
   };
   if (over_) return;
+  if (worker_ == nullptr)
+    return done(fail(ErrorCode::no_capacity, "the worker is being replaced; attach again"));
+  if (worker_->has_data(data, done)) return;
+  services_.data.prepare(data, attach_patience,
+                         [weak = weak_from_this(), data, done](const Result<void>& there) {
+                           const auto self = weak.lock();
+                           if (self == nullptr || self->over_) return;
+                           if (!there) return done(fail(there.error()));
+                           self->map_data(data, done);
+                         });
+}
+
+/// It may have been asked for more than once, and of another worker, while it was read back.
+void LaneSession::map_data(const DataId& data, const WorkerData::Done& done) {
   if (worker_ == nullptr)
     return done(fail(ErrorCode::no_capacity, "the worker is being replaced; attach again"));
   if (worker_->has_data(data, done)) return;

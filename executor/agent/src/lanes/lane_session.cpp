@@ -63,8 +63,8 @@ void LaneSession::refuse(const Failure& failure) {
 
 void LaneSession::from_client(Packet& packet) {
   const auto self = shared_from_this();
-  if (reads_)
-    return refuse({ErrorCode::bad_request, "who reads data says nothing more over its connection"});
+  if (reads_ || opening_)
+    return refuse({ErrorCode::bad_request, "who opens data says nothing more over its connection"});
   auto message = parse_lane_message(packet.text);
   if (!message) return refuse(message.error());
   if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);
@@ -286,7 +286,7 @@ void LaneSession::watch(MonotonicTime now) {
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   if (swap_by_) swap_worker(now);
-  worker_->tell_unmaps();
+  worker_->tell_unmaps(now);
   watch_loads(now, is_in_call(run_state_of(word)));
   if (!is_in_call(run_state_of(word))) return watch_memory(now);
   tell_progress(now);

@@ -118,7 +118,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void claim(const LaneClaim& message);
   [[nodiscard]] bool take_data_message(const LaneMessage& message);
   void open_data(const LaneOpenData& message);
+  void give_data(const LaneOpenData& message);
   void attach(const DataId& data);
+  void map_data(const DataId& data, const WorkerData::Done& done);
   void take_worker();
   [[nodiscard]] DeviceOwner device_owner(const std::string& module) const;
   void took(std::shared_ptr<WorkerProcess> worker);
@@ -164,6 +166,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::unique_ptr<LaneChannel> client_;
   MonotonicTime claim_by_;
   std::optional<LeaseId> lease_;
+  bool opening_ = false;         // the connection is somebody's who opens data, and nothing else
   std::optional<DataId> reads_;  // the connection is a reader's of that object, and nothing else
   std::optional<ClientTerms> client_terms_;
   ByteCount memory_;              // of its worker

@@ -30,7 +30,12 @@ void MemoryLeases::obey(const LeaseMemory& request) {
     if (!known->second.address.empty()) tell_leased(*known);
     return;
   }
-  if (auto begun = begin(request); !begun) refuse(request.lease, begun.error());
+  data_.prepare_room(request.tenant.uid, request.bytes, DataService::patience,
+                     [this, request](const Result<void>& there) {
+                       if (leases_.contains(request.lease)) return;  // it was asked for twice
+                       const auto begun = there ? begin(request) : there;
+                       if (!begun) refuse(request.lease, begun.error());
+                     });
 }
 
 void MemoryLeases::refuse(LeaseId id, const Failure& why) const {
@@ -69,6 +74,7 @@ Result<void> MemoryLeases::start_process(LeaseId id, Lease& lease) {
       MemoryProcess::Parts{.io = io_, .children = children_, .program = options_.program},
       MemoryProcess::Handlers{
           .listening = [this, id](const std::string& address) { listening(id, address); },
+          .connected = [] {},
           .ended = [this, id](const std::optional<Failure>& why) { process_ended(id, why); }});
   auto started = process->start({.key = lease.terms.key,
                                  .address = options_.listen.empty() ? this_host : options_.listen,
@@ -159,6 +165,18 @@ std::vector<MemoryHeld> MemoryLeases::introduce(MonotonicTime now) const {
                                              std::chrono::ceil<milliseconds>(lease.expires - now)),
                       .address = lease.address});
   return held;
+}
+
+std::optional<MemoryReach> MemoryLeases::way_to(LeaseId lease, std::uint32_t tenant) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.ends || found->second.terms.tenant.uid != tenant)
+    return std::nullopt;
+  const LeaseMemory& terms = found->second.terms;
+  return MemoryReach{.key = terms.key,
+                     .address = found->second.address,
+                     .bytes = terms.bytes,
+                     .wait = terms.wait,
+                     .host = {}};
 }
 
 void MemoryLeases::end_all() {

@@ -39,6 +39,9 @@ class MemoryLeases {
   void tick(MonotonicTime now);
   /// What a hello tells of them.
   [[nodiscard]] std::vector<MemoryHeld> introduce(MonotonicTime now) const;
+  /// How a lease of this tenant is reached, or was a moment ago; the address is empty as long as
+  /// nobody has listened for it. Nothing: it has none of that id here.
+  [[nodiscard]] std::optional<MemoryReach> way_to(LeaseId lease, std::uint32_t tenant) const;
   /// The grant ends.
   void end_all();
 

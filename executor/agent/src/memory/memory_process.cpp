@@ -19,15 +19,24 @@ MemoryProcess::~MemoryProcess() {
 }
 
 Result<void> MemoryProcess::start(const MemoryServe& order, const UniqueFd& file) {
-  auto started =
-      start_child(parts_.program, {"--serve", "3"}, {.scheduling = SchedulingClass::idle});
+  return start(MemoryMessage(order), file.get(), SchedulingClass::idle);
+}
+
+Result<void> MemoryProcess::start(const MemoryReach& order, const UniqueFd& socket,
+                                  SchedulingClass scheduling) {
+  return start(MemoryMessage(order), socket.get(), scheduling);
+}
+
+Result<void> MemoryProcess::start(const MemoryMessage& order, int descriptor,
+                                  SchedulingClass scheduling) {
+  auto started = start_child(parts_.program, {"--serve", "3"}, {.scheduling = scheduling});
   if (!started) return fail(std::move(started.error()));
   pid_ = started->process.release();  // reaped by the watch
   parts_.children.watch(pid_, [this](const ChildEvent& event) { happened(event); });
   channel_ = std::make_unique<PacketChannel>(
       parts_.io, std::move(started->control),
       PacketChannel::Handlers{[this](Packet& packet) { heard(packet); }, [] {}});
-  if (auto sent = channel_->send(encode(order), {file.get()}); !sent) kill();
+  if (auto sent = channel_->send(encode(order), {descriptor}); !sent) kill();
   return {};
 }
 
@@ -45,6 +54,8 @@ void MemoryProcess::heard(const Packet& packet) {
   }
   if (const auto* listening = std::get_if<MemoryListening>(&*message))
     handlers_.listening(listening->address);
+  else if (std::holds_alternative<MemoryConnected>(*message))
+    handlers_.connected();
   else if (auto* failed = std::get_if<MemoryFailed>(&*message))
     failed_ = Failure{failed->code, std::move(failed->message)};
   else if (std::holds_alternative<MemoryLeft>(*message))

@@ -1,5 +1,5 @@
 // memory/memory_process.h: one orchid-memory process: it serves the memory of one lease to one
-// client.
+// client, or is that client, for a worker.
 #pragma once
 #include <sys/types.h>
 
@@ -28,9 +28,10 @@ class MemoryProcess {
     std::filesystem::path program;
   };
   struct Handlers {
-    std::function<void(const std::string& address)> listening;
+    std::function<void(const std::string& address)> listening;  // of one that serves
+    std::function<void()> connected;                            // of one that reaches
     /// The process has ended, and has nothing mapped any more. Nothing: a client had come and has
-    /// left. May destroy it.
+    /// left, or the worker has. May destroy it.
     std::function<void(const std::optional<Failure>& why)> ended;
   };
   MemoryProcess(Parts parts, Handlers handlers);
@@ -40,10 +41,15 @@ class MemoryProcess {
 
   /// `file`: the memory. It runs only where nobody else wants to. Errors: `system`, `not_found`.
   [[nodiscard]] Result<void> start(const MemoryServe& order, const UniqueFd& file);
+  /// `socket`: its end of the memory socket. Errors: as above.
+  [[nodiscard]] Result<void> start(const MemoryReach& order, const UniqueFd& socket,
+                                   SchedulingClass scheduling);
   /// `ended` follows.
   void kill();
 
  private:
+  [[nodiscard]] Result<void> start(const MemoryMessage& order, int descriptor,
+                                   SchedulingClass scheduling);
   void happened(const ChildEvent& event);
   void heard(const Packet& packet);
 

@@ -39,13 +39,24 @@ void WorkerData::add(const DataId& data, ByteCount bytes, Done done, Gone gone) 
   entries_.push_back(std::move(entry));
 }
 
-void WorkerData::adopt(const DataId& data, ByteCount bytes, Gone gone) {
+void WorkerData::adopt(const DataId& data, ByteCount bytes, MonotonicTime now, Gone gone) {
   entries_.push_back({.data = data,
                       .bytes = bytes,
                       .answered = true,
                       .adopted = true,
+                      .used = now,
                       .waiting = {},
                       .gone = std::move(gone)});
+}
+
+void WorkerData::use(const DataId& data, MonotonicTime now) {
+  const auto entry = find(data, [](const Entry& e) { return !e.dropped; });
+  if (entry != entries_.end()) entry->used = now;
+}
+
+void WorkerData::drop_opened_before(MonotonicTime then) {
+  for (Entry& entry : entries_)
+    if (entry.adopted && entry.used < then) entry.dropped = true;
 }
 
 void WorkerData::drop(const DataId& data) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "protocol/data_id.h"
@@ -30,7 +31,12 @@ class WorkerData {
   /// the two are one from now on, and `gone` is told at once.
   void add(const DataId& data, ByteCount bytes, Done done, Gone gone);
   /// The worker maps it by itself, within a call. Nothing is asked of it.
-  void adopt(const DataId& data, ByteCount bytes, Gone gone);
+  void adopt(const DataId& data, ByteCount bytes, MonotonicTime now, Gone gone);
+  /// A call has asked for what the worker was given before.
+  void use(const DataId& data, MonotonicTime now);
+  /// What calls have opened, and none has since then, is to be unmapped. A call that still has it
+  /// keeps it: the worker unmaps between two calls.
+  void drop_opened_before(MonotonicTime then);
   /// The worker is to be told to unmap it, if it has it.
   void drop(const DataId& data);
   /// Of each object that it is yet to be told of. `tell`: false if it does not listen now. False:
@@ -52,6 +58,7 @@ class WorkerData {
     ByteCount bytes;
     bool answered = false;  // it is mapped, or cannot be
     bool adopted = false;   // the worker has never said whether it is
+    MonotonicTime used;     // of an adopted one: when a call has last asked for it
     bool dropped = false;   // it is to unmap it
     bool told = false;      // of that; it says when it has
     std::vector<Done> waiting;

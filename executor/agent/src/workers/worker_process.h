@@ -210,7 +210,12 @@ class WorkerProcess {
   /// It was given the object before, in whatever way.
   [[nodiscard]] bool knows_data(const DataId& data) { return data_.knows(data); }
   /// It was given the object within a call, and maps it by itself. `gone`: as above.
-  void adopt_data(const DataId& data, ByteCount bytes, const WorkerData::Gone& gone);
+  void adopt_data(const DataId& data, ByteCount bytes, MonotonicTime now,
+                  const WorkerData::Gone& gone);
+  /// A call has asked for what it was given before.
+  void use_data(const DataId& data, MonotonicTime now) { data_.use(data, now); }
+  /// So long it keeps what a call has opened and no other call opens.
+  static constexpr std::chrono::seconds keeps_opened{30};
   /// It maps a room within a call, or has it no more: what it may map changes by so much.
   void give_addresses(ByteCount bytes) {
     move_address_limit(static_cast<std::int64_t>(bytes.value));
@@ -222,6 +227,11 @@ class WorkerProcess {
   void unmap_data(const DataId& data);
   /// Tells it what it is to unmap and could not be told yet. False: some are left.
   bool tell_unmaps();
+  /// The same, and what its calls have not opened for long.
+  void tell_unmaps(MonotonicTime now) {
+    data_.drop_opened_before(now - keeps_opened);
+    tell_unmaps();
+  }
   /// The process has ended, and its number may be another's by now.
   void lose_data() {
     ended_ = true;

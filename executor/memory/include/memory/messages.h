@@ -21,19 +21,33 @@ struct MemoryServe {
   WaitMode wait = WaitMode::adaptive;  // for the client's next request
 };
 
+/// From the agent, once, to a process of the other end: it reaches the memory that is served there
+/// for a worker. Descriptor: its end of the memory socket (protocol/memory_access.h). Answered by
+/// `MemoryConnected`, then by one of the others.
+struct MemoryReach {
+  std::string key;      // as of `MemoryServe`
+  std::string address;  // "host:port", where that listens
+  ByteCount bytes;
+  WaitMode wait = WaitMode::adaptive;  // for an answer
+  std::string host;                    // for messages
+};
+
 // From the memory process.
 
 struct MemoryListening {
   std::string address;  // "host:port"
 };
-/// A client had come, and has gone: another one may come, to another process.
+struct MemoryConnected {};
+/// A client had come, and has gone: another one may come, to another process. Of the other end: the
+/// worker has.
 struct MemoryLeft {};
 struct MemoryFailed {
   ErrorCode code = ErrorCode::internal;
   std::string message;
 };
 
-using MemoryMessage = std::variant<MemoryServe, MemoryListening, MemoryLeft, MemoryFailed>;
+using MemoryMessage = std::variant<MemoryServe, MemoryReach, MemoryListening, MemoryConnected,
+                                   MemoryLeft, MemoryFailed>;
 
 [[nodiscard]] std::string encode(const MemoryMessage& message);
 /// Errors: `bad_request`, naming the field that is missing or wrong.

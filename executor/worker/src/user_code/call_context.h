@@ -14,6 +14,7 @@
 #include "worker/status_page.h"
 
 namespace orchid::executor {
+class CallMemory;
 class CallObjects;
 class CallStream;
 class CrewLane;
@@ -46,6 +47,7 @@ struct orchid_call {
   std::size_t output_size = 0;                       // of what was written and not sent
   std::span<const orchid::executor::CallData> data;  // in the order of the call's table
   orchid::executor::CallObjects& objects;            // that it opens and makes
+  orchid::executor::CallMemory& memory;              // that it has leased
   orchid::executor::CallStream* stream = nullptr;    // null: it has one input and one output
   orchid::executor::CrewLane* crew = nullptr;        // null: its worker is in none
   std::size_t message_size = 0;

@@ -142,8 +142,11 @@ OverrideTargets& override_targets() {
   return targets;
 }
 
-void* find_override(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 60> overrides{{
+namespace {
+
+/// The functions of orchid/function.h and orchid/kernel.h.
+void* find_host_function(std::string_view name) {
+  static const std::array<std::pair<std::string_view, void*>, 32> functions{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -162,6 +165,12 @@ void* find_override(std::string_view name) {
       {"orchid_data_create", address_of(orchid_data_create)},
       {"orchid_data_open", address_of(orchid_data_open)},
       {"orchid_data_seal", address_of(orchid_data_seal)},
+      {"orchid_leased_open", address_of(orchid_leased_open)},
+      {"orchid_leased_put", address_of(orchid_leased_put)},
+      {"orchid_leased_get", address_of(orchid_leased_get)},
+      {"orchid_leased_fetch_add", address_of(orchid_leased_fetch_add)},
+      {"orchid_leased_compare_swap", address_of(orchid_leased_compare_swap)},
+      {"orchid_leased_fence", address_of(orchid_leased_fence)},
       {"orchid_core_count", address_of(orchid_core_count)},
       {"orchid_device_kind", address_of(orchid_device_kind)},
       {"orchid_device_alloc", address_of(orchid_device_alloc)},
@@ -170,6 +179,17 @@ void* find_override(std::string_view name) {
       {"orchid_device_read", address_of(orchid_device_read)},
       {"orchid_launch", address_of(orchid_launch)},
       {"orchid_device_wait", address_of(orchid_device_wait)},
+  }};
+  for (const auto& [known, address] : functions)
+    if (known == name) return address;
+  return nullptr;
+}
+
+}  // namespace
+
+void* find_override(std::string_view name) {
+  if (void* const function = find_host_function(name); function != nullptr) return function;
+  static const std::array<std::pair<std::string_view, void*>, 34> overrides{{
       {"exit", address_of(exit_with)},
       {"_exit", address_of(exit_at_once)},
       {"_Exit", address_of(exit_at_once)},

@@ -18,9 +18,7 @@ class BackgroundThread {
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-  void run(Task work) { add(later_, std::move(work)); }
-  /// Before all that was given to `run`: somebody waits for it.
-  void run_soon(Task work) { add(soon_, std::move(work)); }
+  void run(Task work);
   /// All that was given to it is done.
   [[nodiscard]] bool idle() const;
   /// Waits for that, and ends the thread: work that comes later is done by whoever brings it. Not
@@ -28,14 +26,12 @@ class BackgroundThread {
   void finish();
 
  private:
-  void add(std::deque<Task>& queue, Task work);
   void work();
 
   mutable std::mutex mutex_;  // of all below
   std::condition_variable changed_;
-  std::deque<Task> soon_;
-  std::deque<Task> later_;
-  bool working_ = false;  // at one that was taken out of these
+  std::deque<Task> queue_;
+  bool working_ = false;  // at one that was taken out of it
   bool over_ = false;     // no more is queued
   std::thread thread_;
 };

@@ -85,6 +85,10 @@ class MemoryClient {
   /// Returns when all that was asked for before, by whomever, is done. Errors: as of `finish`.
   [[nodiscard]] Result<void> fence();
 
+  /// Lets UCX work, if nobody else does, and sees whether the memory is gone: who has nothing to
+  /// ask for calls it now and then, so that what is asked later fails before it is sent.
+  void look();
+
   /// From now on everything fails like this; the connection is given up.
   void end(Failure why);
   /// Why everything fails; nothing: it does not.
@@ -96,7 +100,7 @@ class MemoryClient {
   MemoryClient(transport::UcxMemoryClient connection, Options options, UniqueFd kick);
   [[nodiscard]] Lock lock();
   [[nodiscard]] Result<void> check(const Step& step) const;
-  [[nodiscard]] Result<Range> ask(Lock& lock, const Step& step);
+  [[nodiscard]] Result<Range> ask(Lock& lock, const Step& step, bool together);
   [[nodiscard]] Result<std::uint64_t> begin_one(Lock& lock,
                                                 const transport::UcxMemoryClient::Request& request);
   [[nodiscard]] Result<void> wait_until_finished(Lock& lock, std::uint64_t number);
@@ -104,6 +108,7 @@ class MemoryClient {
   void drive(Lock& lock);
   void sleep(Lock& lock);
   void give_up(Failure why);
+  [[nodiscard]] bool note_end();
 
   const Options options_;
   const ByteCount size_;

@@ -142,8 +142,9 @@ struct ControlWelcome {
   std::string stream;
   std::uint64_t ack = 0;
   bool resumed = false;
-  std::string gateway;      // which one it is, also when it starts anew; "": an older one
-  bool names_data = false;  // it hears what calls ask of data: FindData, PublishData
+  std::string gateway;        // which one it is, also when it starts anew; "": an older one
+  bool names_data = false;    // it hears what calls ask of data: FindData, PublishData
+  bool finds_memory = false;  // and of leases of memory: FindMemory
 };
 
 /// The gateway closes the connection after it.
@@ -164,7 +165,7 @@ struct OpenLease {
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
   CoreList
-      core_ids;      // workers × cores_per_worker that the executor offers; no other lease has them
+      core_ids;  // workers × cores_per_worker that the executor offers; no other lease has them
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
@@ -230,7 +231,8 @@ using ControlMessage =
                  OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
                  DataDropped, DataKept, DataOffered, DataNotOffered, DataFetched, DataNotFetched,
                  FindData, PublishData, DataFound, DataAccepted, DataDeclined, LeaseMemory,
-                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded>;
+                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded, FindMemory,
+                 MemoryFound, MemoryNotFound>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

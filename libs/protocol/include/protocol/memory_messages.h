@@ -67,6 +67,31 @@ struct MemoryEnded {
   LeaseEnd reason{};
 };
 
+// What calls ask for: to a gateway whose welcome has `finds_memory`. The executor numbers its
+// questions; the gateway answers each.
+
+/// Where a lease of this tenant is served.
+struct FindMemory {
+  std::uint64_t question = 0;
+  LeaseTenant tenant;
+  LeaseId lease;
+};
+
+struct MemoryFound {
+  std::uint64_t question = 0;
+  std::string address;  // "host:port"
+  std::string key;      // 32 hexadecimal digits. Never logged.
+  ByteCount bytes;
+  WaitMode wait{};
+  std::string host;  // for people
+};
+
+struct MemoryNotFound {
+  std::uint64_t question = 0;
+  ErrorCode code = ErrorCode::internal;  // not_found, unreachable, unsupported, denied
+  std::string message;
+};
+
 /// A lease of memory that an executor has.
 struct MemoryHeld {
   LeaseId lease;
@@ -78,6 +103,7 @@ struct MemoryHeld {
 };
 
 using MemoryLeaseMessage =
-    std::variant<LeaseMemory, RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded>;
+    std::variant<LeaseMemory, RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded,
+                 FindMemory, MemoryFound, MemoryNotFound>;
 
 }  // namespace orchid

@@ -22,6 +22,7 @@ enum class ServiceAsk : std::uint16_t {
   publish_data =
       4,  // the call has succeeded: the `bytes` objects that it has sealed are to be seen
   discard_data = 5,  // it has not: all that it has made is to vanish
+  open_memory = 6,   // the lease of memory `name`: its bytes, and a socket (memory_access.h)
 };
 
 /// `sequence`: not 0, and another one than that of the request before.
@@ -30,7 +31,7 @@ struct ServiceRequest {
   std::uint32_t sequence = 0;
   DataId data{};
   std::uint64_t bytes = 0;
-  std::string name{};  // "NAME" or "NAME@VERSION"; at most `longest_service_name`
+  std::string name{};  // "NAME", "NAME@VERSION" or a lease; at most `longest_service_name`
   friend bool operator==(const ServiceRequest&, const ServiceRequest&) = default;
 };
 

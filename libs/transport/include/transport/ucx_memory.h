@@ -122,6 +122,7 @@ class UcxMemoryClient {
     std::uint64_t operand = 0;          // of an atomic: what is added, or the new value
     std::uint64_t expected = 0;         // of compare_swap
     std::uint64_t* before = nullptr;    // of an atomic: the value that was there
+    bool together = false;              // with others, up to the next `progress`: less to send
   };
   /// The request's number, from 1; nothing: not now, since too many have no answer yet, or since it
   /// would change what a get before it has yet to read.

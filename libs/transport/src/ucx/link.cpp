@@ -163,8 +163,21 @@ ucs_status_t UcxLink::on_message(void* self, const void* header, std::size_t hea
   } else {
     return UCS_OK;
   }
-  if (same_key(frame.key, link.key_)) link.take(frame, {bytes, length});
+  link.take_all(frame, {bytes, length});
   return UCS_OK;
+}
+
+/// One frame, or several with their payloads one behind the other.
+void UcxLink::take_all(Frame frame, std::span<const std::byte> rest) noexcept {
+  while (same_key(frame.key, key_)) {
+    const std::size_t size = std::min<std::size_t>(frame.size, rest.size());
+    const std::size_t behind = rest.size() - size;
+    const bool is_last = behind < sizeof(Frame);
+    take(frame, is_last ? rest : rest.first(size));
+    if (is_last || failure_) return;
+    std::memcpy(static_cast<void*>(&frame), rest.data() + size, sizeof(frame));
+    rest = rest.subspan(size + sizeof(frame));
+  }
 }
 
 /// From here on the sender is our peer, which may be hostile as well.
@@ -187,7 +200,13 @@ void UcxLink::take(const Frame& frame, std::span<const std::byte> payload) noexc
                "the other end of the lane sent nonsense (" + std::string(wrong) + ")"});
 }
 
-UcxLink::Slot* UcxLink::take_slot(const Frame& frame, std::uint32_t* pending) {
+void UcxLink::stamp(Frame& frame, std::size_t size) {
+  frame.key = key_;
+  frame.size = static_cast<std::uint32_t>(size);
+  frame.header.sequence = ++sent_frames_;
+}
+
+UcxLink::Slot* UcxLink::take_slot(const Frame& frame, std::size_t size, std::uint32_t* pending) {
   Slot* slot = free_list_;
   free_list_ = slot->next_free;
   --free_slots_;
@@ -195,8 +214,7 @@ UcxLink::Slot* UcxLink::take_slot(const Frame& frame, std::uint32_t* pending) {
   slot->pending = pending;
   slot->large = false;
   slot->frame = frame;
-  slot->frame.key = key_;
-  slot->frame.header.sequence = ++sent_frames_;
+  stamp(slot->frame, size);
   if (pending != nullptr) ++*pending;
   return slot;
 }
@@ -228,9 +246,21 @@ void UcxLink::finish(ucs_status_ptr_t request, Slot* slot) {
 /// Frame and payload as one piece: the shortest way through UCX, and nothing to wait for.
 void UcxLink::send_copied(const Frame& frame, std::span<const std::byte> payload,
                           std::uint32_t* pending) {
-  Slot* slot = take_slot(frame, pending);
-  slot->frame.size = static_cast<std::uint32_t>(payload.size());
+  Slot* slot = take_slot(frame, payload.size(), pending);
   if (!payload.empty()) std::memcpy(slot->payload.data(), payload.data(), payload.size());
+  send_slot(slot, {});
+}
+
+void UcxLink::send_in_place(const Frame& frame, std::span<const std::byte> payload,
+                            std::uint32_t* pending) {
+  Slot* slot = take_slot(frame, payload.size(), pending);
+  slot->large = true;
+  ++large_in_flight_;
+  send_slot(slot, payload);
+}
+
+/// `behind`: what follows the slot's frame; empty: what the slot itself has of its payload.
+void UcxLink::send_slot(Slot* slot, std::span<const std::byte> behind) {
   ucp_request_param_t parameters{};
   parameters.op_attr_mask =
       UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -238,29 +268,50 @@ void UcxLink::send_copied(const Frame& frame, std::span<const std::byte> payload
   parameters.cb.send = on_sent;
   parameters.user_data = slot;
   static_assert(offsetof(Slot, payload) == offsetof(Slot, frame) + sizeof(Frame));
-  finish(ucx_.am_send_nbx(endpoint_, message_id, nullptr, 0, &slot->frame,
-                          sizeof(Frame) + payload.size(), &parameters),
+  const bool in_one_piece = behind.empty();
+  finish(ucx_.am_send_nbx(endpoint_, message_id, in_one_piece ? nullptr : &slot->frame,
+                          in_one_piece ? 0 : sizeof(Frame),
+                          in_one_piece ? static_cast<const void*>(&slot->frame) : behind.data(),
+                          in_one_piece ? sizeof(Frame) + slot->frame.size : behind.size(),
+                          &parameters),
          slot);
 }
 
-void UcxLink::send_in_place(const Frame& frame, std::span<const std::byte> payload,
-                            std::uint32_t* pending) {
-  Slot* slot = take_slot(frame, pending);
-  slot->frame.size = static_cast<std::uint32_t>(payload.size());
-  slot->large = true;
-  ++large_in_flight_;
-  ucp_request_param_t parameters{};
-  parameters.op_attr_mask =
-      UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  parameters.flags = UCP_AM_SEND_FLAG_EAGER;
-  parameters.cb.send = on_sent;
-  parameters.user_data = slot;
-  finish(ucx_.am_send_nbx(endpoint_, message_id, &slot->frame, sizeof(Frame), payload.data(),
-                          payload.size(), &parameters),
-         slot);
+/// What it takes is copied at once: nobody waits for these bytes.
+void UcxLink::send_together(const Parcel& parcel) {
+  const auto payload = parcel.payload;
+  const std::size_t size = sizeof(Frame) + payload.size();
+  const bool is_small = payload.size() <= small_payload;
+  if (bundle_ != nullptr && (!is_small || bundle_->bundle.size() + size > chunk)) send_bundle();
+  if (failure_) return;
+  if (bundle_ != nullptr) {
+    Frame frame = parcel.frame;
+    stamp(frame, payload.size());
+    const auto* bytes = reinterpret_cast<const std::byte*>(&frame);
+    bundle_->bundle.insert(bundle_->bundle.end(), bytes, bytes + sizeof(frame));
+  } else {
+    if (!is_small || !sends_at_once(payload.size()) || large_in_flight_ == chunks_in_flight)
+      return send(parcel);
+    bundle_ = take_slot(parcel.frame, payload.size(), nullptr);
+    bundle_->large = true;
+    ++large_in_flight_;
+    bundle_->bundle.clear();
+    bundle_->bundle.reserve(chunk);
+  }
+  bundle_->bundle.insert(bundle_->bundle.end(), payload.begin(), payload.end());
+}
+
+void UcxLink::send_bundle() {
+  Slot* slot = std::exchange(bundle_, nullptr);
+  if (failure_) return free_slot(slot);
+  const std::span<const std::byte> bundle = slot->bundle;
+  if (bundle.size() != slot->frame.size) return send_slot(slot, bundle);
+  std::ranges::copy(bundle, slot->payload.begin());  // one frame alone
+  send_slot(slot, {});
 }
 
 void UcxLink::send(const Parcel& parcel) {
+  if (bundle_ != nullptr) send_bundle();
   if (failure_) return;
   if (sends_at_once(parcel.payload.size())) {
     send_copied(parcel.frame, parcel.payload, parcel.pending);
@@ -317,6 +368,7 @@ void UcxLink::progress_or_yield() {
 }
 
 bool UcxLink::progress() {
+  if (bundle_ != nullptr) send_bundle();
   const bool worked = ucx_.worker_progress(worker_) != 0;
   if (outbox_first_ != outbox_next_) pump();
   return worked;

@@ -69,6 +69,9 @@ class UcxLink {
   };
   /// Takes at most `outbox_limit` parcels that wait.
   void send(const Parcel& parcel);
+  /// The same of one of several: small ones travel in one message, which is sent when it is full,
+  /// before anything else, and with the next `progress`. Only to a peer that takes such messages.
+  void send_together(const Parcel& parcel);
 
   /// Parcels wait here, or UCX works on them.
   [[nodiscard]] bool is_sending() const {
@@ -107,6 +110,7 @@ class UcxLink {
     std::uint32_t* pending = nullptr;
     Slot* next_free = nullptr;
     bool large = false;
+    std::vector<std::byte> bundle;  // behind the frame: its payload, and more frames with theirs
     Frame frame;
     std::array<std::byte, small_payload> payload;  // follows the frame without a gap
   };
@@ -126,12 +130,16 @@ class UcxLink {
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) noexcept;
   static void on_sent(void* request, ucs_status_t status, void* slot) noexcept;
   void take(const Frame& frame, std::span<const std::byte> payload) noexcept;
-  [[nodiscard]] Slot* take_slot(const Frame& frame, std::uint32_t* pending);
+  void take_all(Frame frame, std::span<const std::byte> rest) noexcept;
+  void stamp(Frame& frame, std::size_t size);
+  [[nodiscard]] Slot* take_slot(const Frame& frame, std::size_t size, std::uint32_t* pending);
   void free_slot(Slot* slot);
   void finish(ucs_status_ptr_t request, Slot* slot);
   void send_copied(const Frame& frame, std::span<const std::byte> payload, std::uint32_t* pending);
   void send_in_place(const Frame& frame, std::span<const std::byte> payload,
                      std::uint32_t* pending);
+  void send_slot(Slot* slot, std::span<const std::byte> behind);
+  void send_bundle();
   void pump();
   [[nodiscard]] bool send_some(Waiting& waiting);
   void close_endpoint();
@@ -157,6 +165,7 @@ class UcxLink {
   Slot* free_list_ = nullptr;
   std::size_t free_slots_ = 0;
   std::size_t large_in_flight_ = 0;
+  Slot* bundle_ = nullptr;                                     // is being filled
   std::unique_ptr<std::array<Waiting, outbox_limit>> outbox_;  // a ring, oldest first
   std::uint64_t outbox_first_ = 0;
   std::uint64_t outbox_next_ = 0;

@@ -99,7 +99,12 @@ std::optional<std::uint64_t> UcxMemoryClient::State::begin(const Request& reques
                                       .rows = request.rows,
                                       .operand = request.operand,
                                       .expected = request.expected});
-  link_->send({.frame = frame, .payload = request.source, .pending = &taken.pending});
+  const UcxLink::Parcel parcel{
+      .frame = frame, .payload = request.source, .pending = &taken.pending};
+  if (request.together)
+    link_->send_together(parcel);
+  else
+    link_->send(parcel);
   return number;
 }
 

@@ -58,7 +58,8 @@ class UcxMemoryServer::State final : public FrameSink {
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] const char* take_bytes(const Frame& frame, std::span<const std::byte> payload);
   void change(Place& place) const;
-  [[nodiscard]] bool answer_next();
+  [[nodiscard]] bool answer_next(bool together);
+  [[nodiscard]] bool answer_all();
   [[nodiscard]] std::span<const std::byte> bytes_of(Place& place) const;
   void wait(const Pace& pace, Clock::time_point now);
 
@@ -135,7 +136,7 @@ std::span<const std::byte> UcxMemoryServer::State::bytes_of(Place& place) const 
   return place.gathered;
 }
 
-bool UcxMemoryServer::State::answer_next() {
+bool UcxMemoryServer::State::answer_next(bool together) {
   if (answered_ == received_) return false;
   Place& place = places_[answered_ % memory_window];
   if (place.pending != 0) return false;
@@ -147,8 +148,20 @@ bool UcxMemoryServer::State::answer_next() {
   else if (place.request.op != MemoryOp::put)
     frame.header.deadline_ns = place.before;
   ++answered_;
-  link_->send({.frame = frame, .payload = payload, .pending = &place.pending});
+  const UcxLink::Parcel parcel{.frame = frame, .payload = payload, .pending = &place.pending};
+  if (together)
+    link_->send_together(parcel);
+  else
+    link_->send(parcel);
   return true;
+}
+
+/// The answers to requests that have come together go together.
+bool UcxMemoryServer::State::answer_all() {
+  const bool together = received_ - answered_ > 1;
+  bool any = false;
+  while (answer_next(together)) any = true;
+  return any;
 }
 
 void UcxMemoryServer::State::wait(const Pace& pace, Clock::time_point now) {
@@ -167,7 +180,7 @@ Result<void> UcxMemoryServer::State::serve(std::span<std::byte> memory, const Pa
   worked_at_ = Clock::now();
   for (;;) {
     bool worked = link_->progress();
-    while (answer_next()) worked = true;
+    if (answer_all()) worked = true;
     if (const auto& failure = link_->failure(); failure) {
       if (failure->code == ErrorCode::bad_request) return fail(*failure);
       return {};

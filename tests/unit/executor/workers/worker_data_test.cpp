@@ -47,7 +47,7 @@ using DataWords = std::vector<std::string>;
 
 TEST_CASE("what a worker was given within a call is asked for before anybody counts on it") {
   ToldOfData told;
-  told.data.adopt(first_data, 7_B, [&told] { told.words.emplace_back("let go"); });
+  told.data.adopt(first_data, 7_B, {}, [&told] { told.words.emplace_back("let go"); });
   CHECK(told.data.knows(first_data));
   CHECK_FALSE(told.data.waits());
   // It may not have managed to map it.
@@ -61,7 +61,7 @@ TEST_CASE("what a worker was given within a call is asked for before anybody cou
   CHECK(told.data.take_answer(DataUnmapped{first_data}));
   CHECK(told.take() == DataWords{"unmap", "let go"});
 
-  told.data.adopt(second_data, 7_B, [&told] { told.words.emplace_back("let go"); });
+  told.data.adopt(second_data, 7_B, {}, [&told] { told.words.emplace_back("let go"); });
   told.add(second_data);
   CHECK(told.take() == DataWords{"gone"});
   CHECK(told.data.take_answer(DataNotMapped{second_data, "no memory"}));
@@ -154,6 +154,46 @@ TEST_CASE("a worker that does not listen is told later, and is charged until the
   CHECK(told.take() == DataWords{"gone"});
 }
 
+TEST_CASE(
+    "what calls have opened, and none for a while, is to be unmapped; what a client gave stays") {
+  ToldOfData told;
+  const MonotonicTime start{1h};
+  const auto let_go = [&told] { told.words.emplace_back("let go"); };
+  const auto tell = [&told](const DataId& data) {
+    told.words.emplace_back(data == first_data ? "unmap the first" : "unmap the second");
+    return true;
+  };
+  told.data.adopt(first_data, 7_B, start, let_go);
+  told.data.adopt(second_data, 7_B, start, let_go);
+  const DataId given = make_data_id();
+  told.add(given);
+  CHECK(told.data.take_answer(DataMapped{given}));
+  (void)told.take();
+  told.data.use(second_data, start + 20s);
+  told.data.drop_opened_before(start);
+  CHECK(told.data.tell_dropped(tell));
+  CHECK(told.take().empty());
+  told.data.drop_opened_before(start + 10s);
+  CHECK(told.data.tell_dropped(tell));
+  CHECK(told.take() == DataWords{"unmap the first"});
+  // A call asks for it once more before the worker has done it: it has it anew then.
+  CHECK_FALSE(told.data.knows(first_data));
+  told.data.adopt(first_data, 7_B, start + 10s, let_go);
+  CHECK(told.data.take_answer(DataUnmapped{first_data}));
+  CHECK(told.take() == DataWords{"let go"});
+  CHECK(told.data.knows(first_data));
+  told.data.drop_opened_before(start + 1h);
+  CHECK(told.data.tell_dropped(tell));
+  CHECK(told.take() == DataWords{"unmap the second", "unmap the first"});
+  // What its client has attached as well is the client's to detach.
+  told.data.adopt(second_data, 7_B, start, let_go);
+  told.add(second_data);
+  told.data.drop_opened_before(start + 2h);
+  CHECK(told.data.tell_dropped(tell));
+  CHECK(told.take() == DataWords{"gone"});
+  CHECK(told.data.join(given, told.done()));
+}
+
 TEST_CASE("answers to what was not asked are none") {
   ToldOfData told;
   CHECK_FALSE(told.data.take_answer(DataMapped{first_data}));
@@ -237,6 +277,23 @@ TEST_CASE("data that a worker is to map or unmap has a time limit, as a load has
   REQUIRE(worker.process.take_answer(DataUnmapped{first_data}));
   CHECK_FALSE(worker.process.is_linking());
   CHECK(worker.words == std::vector<std::string>{"mapped", "gone"});
+}
+
+TEST_CASE("a worker is told to unmap what its calls have opened 30 s ago") {
+  SilentWorker worker;
+  const MonotonicTime start{1h};
+  worker.process.adopt_data(first_data, 4_KiB, start, [&] { worker.words.emplace_back("gone"); });
+  worker.process.tell_unmaps(start + 30s);
+  CHECK(worker.hear().empty());
+  worker.process.use_data(first_data, start + 30s);
+  worker.process.tell_unmaps(start + 60s);
+  CHECK(worker.hear().empty());
+  worker.process.tell_unmaps(start + 61s);
+  const auto heard = worker.hear();
+  REQUIRE(heard.size() == 1);
+  CHECK(std::get<UnmapData>(heard[0]).data == first_data);
+  REQUIRE(worker.process.take_answer(DataUnmapped{first_data}));
+  CHECK(worker.words == std::vector<std::string>{"gone"});
 }
 
 TEST_CASE("a worker whose socket is full is told to unmap when there is room again") {

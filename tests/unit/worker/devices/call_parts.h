@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "call_memory.h"
 #include "call_objects.h"
 #include "devices/device.h"
 #include "user_code/call_context.h"
@@ -44,6 +45,7 @@ struct CallParts {
             .core_count = 1,
             .output_limit = 0,
             .objects = objects,
+            .memory = memory,
             .message = &text};
   }
 
@@ -51,6 +53,7 @@ struct CallParts {
   ServiceClient depot{-1};  // there is none
   DataMappings data;
   CallObjects objects{depot, data};
+  CallMemory memory{depot};
   IdleLane lane;
   StatusPage page{};
   transport::LogHead log_head{};

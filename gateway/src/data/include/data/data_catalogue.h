@@ -23,7 +23,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -142,14 +141,18 @@ class DataCatalogue {
   [[nodiscard]] const DataObject* room(DataId id) const;
   /// One that is not lost, or nothing.
   [[nodiscard]] const DataObject* sealed(DataId id) const;
-  /// All of these.
-  [[nodiscard]] std::vector<const DataObject*> all_sealed() const;
+  /// Of these at most so many that follow that id, and behind the last one from the first on; none
+  /// twice.
+  [[nodiscard]] std::vector<const DataObject*> sealed_after(DataId id, std::size_t most) const;
+  /// Those of which a copy is there, or is being written there.
+  [[nodiscard]] std::vector<const DataObject*> sealed_at(const ExecutorId& executor) const;
   /// A copy is being written there.
   [[nodiscard]] bool is_arriving(DataId id, const ExecutorId& executor) const;
   /// A copy, also one that is being written, or a room.
   [[nodiscard]] bool has(const ExecutorId& executor, DataId id) const;
-  /// Rooms and copies there.
+  /// Rooms and copies there, also those that are being written; of all, or of that tenant.
   [[nodiscard]] ByteCount used_at(const ExecutorId& executor) const;
+  [[nodiscard]] ByteCount used_at(const ExecutorId& executor, uid_t tenant) const;
   /// What a tenant has besides objects that counts towards `Limits::per_tenant`.
   void count_besides(std::function<ByteCount(uid_t tenant)> has) { has_besides_ = std::move(has); }
   [[nodiscard]] ByteCount used_by(uid_t tenant) const;
@@ -207,7 +210,7 @@ class DataCatalogue {
 
   Limits limits_;
   std::uint64_t order_;  // the last that was given
-  std::unordered_map<DataId, Kept> objects_;
+  std::map<DataId, Kept> objects_;
   std::map<NameKey, Name> names_;
   std::map<uid_t, std::set<DataId>> by_tenant_;
   std::function<ByteCount(uid_t)> has_besides_;  // empty: nothing
@@ -215,8 +218,12 @@ class DataCatalogue {
   struct AtExecutor {
     std::set<DataId> data{};  // copies, also those that are being written, and rooms
     std::uint64_t bytes = 0;
+    std::map<uid_t, std::uint64_t> bytes_of{};  // by tenant; none is 0
     /// It was told to drop them, and has not said that it has. With whose they are.
     std::map<DataId, uid_t> doomed{};
+    /// False: it is there already.
+    bool add(const DataObject& object);
+    void remove(const DataObject& object);
   };
   std::map<ExecutorId, AtExecutor> at_;
   struct Removed {

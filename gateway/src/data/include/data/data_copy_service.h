@@ -38,6 +38,11 @@ class DataCopyService {
     /// What a call names, as long as it can be found. Errors: as CallDataFinder.
     std::function<Result<const DataObject*>(uid_t tenant, const DataReference& reference)> find;
   };
+  /// Looking for objects that lack a copy.
+  struct Work {
+    std::size_t objects = 0;
+    std::size_t places = 0;  // executors where one of these might go
+  };
   struct Options {
     std::optional<uid_t> owner{};  // whose gateway this is; nothing: everybody's
     DataCopies::Options copies{};
@@ -48,6 +53,9 @@ class DataCopyService {
     std::size_t waiting_calls = 256;  // that somebody waits for, with all that they were sent
     std::size_t waiting_calls_of_tenant = 16;
     std::chrono::milliseconds kept_for{60'000};  // a copy that has come, for whoever wanted it
+    /// At most so many objects, and places for them, are looked at in one go, however many there
+    /// are: the control thread is everybody's. The next look goes on with the others.
+    Work one_look{.objects = 1024, .places = 8192};
   };
   /// Everything in `parts` outlives the control thread.
   DataCopyService(Parts parts, Options options);
@@ -91,6 +99,8 @@ class DataCopyService {
   void executor_joined(const ExecutorId& executor);
   /// After the catalogue has changed, and several times a second.
   void tick(MonotonicTime now);
+  /// That it has done so far.
+  [[nodiscard]] const Work& work() const { return work_; }
   void add_metrics(MetricsText& text) const;
 
  private:
@@ -116,6 +126,7 @@ class DataCopyService {
   [[nodiscard]] bool can_send(const ExecutorId& id) const;
   [[nodiscard]] bool is_surplus(const DataObject& object, const ExecutorId& executor,
                                 MonotonicTime now) const;
+  [[nodiscard]] std::set<DataId> awaited_by_calls() const;
   [[nodiscard]] bool stays(const Executor& executor, const DataObject& object,
                            MonotonicTime now) const;
   [[nodiscard]] bool has_enough(const DataObject& object, MonotonicTime now) const;
@@ -127,6 +138,8 @@ class DataCopyService {
       Gathering& gathering, MonotonicTime now);
   void look_after_gatherings(MonotonicTime now);
   void look_after_objects(MonotonicTime now);
+  [[nodiscard]] Objects on_leaving_executors(MonotonicTime now) const;
+  bool make_up_for(const DataObject& object, MonotonicTime now, Work& left);
   void carry_out();
   void perform(const MakeCopyRoom& action);
   void perform(const OfferCopy& action);
@@ -146,6 +159,9 @@ class DataCopyService {
   std::map<Copy, MonotonicTime> evicted_;  // not wished for again there until then
   std::set<Copy> made_room_for_;           // copies, once each
   MonotonicTime next_look_{};
+  DataId looked_at_{};            // of all objects the last one
+  std::size_t leaving_turn_ = 0;  // of those of leaving executors, likewise
+  Work work_;
   std::uint64_t done_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_ = 0;

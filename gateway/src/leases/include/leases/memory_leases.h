@@ -78,6 +78,8 @@ class MemoryLeases {
   void hear(const ExecutorId& executor, const MemoryLeased& message, MonotonicTime now);
   void hear(const ExecutorId& executor, const MemoryRefused& message, MonotonicTime now);
   void hear(const ExecutorId& executor, const MemoryEnded& message, MonotonicTime now);
+  /// A call there wants to use a lease of its tenant's.
+  void hear(const ExecutorId& executor, const FindMemory& question, MonotonicTime now);
   void tick(MonotonicTime now);
 
  private:
@@ -104,6 +106,8 @@ class MemoryLeases {
   void lost(Leases::iterator lease, const Failure& why, MonotonicTime now);
   void end_at(const ExecutorId& executor, LeaseId id, MonotonicTime now);
   [[nodiscard]] Result<Leases::iterator> find_own(uid_t tenant, LeaseId id);
+  [[nodiscard]] Result<Leases::iterator> find_for(const Executor* asker,
+                                                  const FindMemory& question);
   [[nodiscard]] static MemoryLeaseView view_of(LeaseId id, const Lease& lease, MonotonicTime now);
 
   Parts parts_;

@@ -1,0 +1,20 @@
+// What a worker asks of a leased memory, and is answered, over its memory socket.
+#pragma once
+
+#include "foundation/result.h"
+#include "lane_client/memory_client.h"
+
+namespace orchid::executor {
+
+struct WorkerAccess {
+  int worker = -1;   // this process's end of the memory socket
+  int control = -1;  // whatever comes from the agent is the sign to end
+};
+
+/// Until the worker has hung up, or the agent. Nothing of what the worker sends is believed.
+/// Errors: `bad_request` (it is no worker of ours that sends such things), `unreachable` (it does
+/// not take its answers).
+[[nodiscard]] Result<void> serve_worker(lane_client::MemoryClient& memory,
+                                        const WorkerAccess& sockets);
+
+}  // namespace orchid::executor
