@@ -1,6 +1,5 @@
 #include "call_loop.h"
 
-#include <cxxabi.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "last_words.h"
 #include "orchid/function.h"
 #include "runtime_symbols/runtime_symbols.h"
+#include "user_code/escaped_exception.h"
 #include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
@@ -26,7 +26,6 @@ constexpr std::chrono::microseconds default_spin{50};
 /// So long it spins without giving others a turn on its core.
 constexpr std::chrono::microseconds spin_alone{2};
 constexpr std::uint64_t spin_for_ever_us = 1ULL << 32;
-constexpr std::size_t slot_limit = 1024;
 
 void* resolve(std::string_view name) {
   if (void* override = find_override(name); override != nullptr) return override;
@@ -39,34 +38,19 @@ Result<std::unique_ptr<LinkedModule>> link_code(int code) {
   return link(mapped->bytes(), "orchid_entry_", resolve);
 }
 
-/// "std::out_of_range: index 7" for what escaped from the entry.
-std::string describe_current_exception() {
-  const std::type_info* type = abi::__cxa_current_exception_type();
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      type == nullptr ? nullptr : abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
-      std::free);
-  std::string text = name == nullptr ? "an exception" : name.get();
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    const char* what = error.what();
-    return what == nullptr ? text : text + ": " + what;
-  } catch (...) {
-    return "an exception of type " + text + " escaped from the function";
-  }
-}
-
 }  // namespace
 
 CallLoop::CallLoop(const Parts& parts)
     : parts_(parts),
+      inline_calls_({.modules = parts.modules,
+                     .hygiene = parts.hygiene,
+                     .cores = parts.cores,
+                     .gpu = parts.gpu}),
       wait_{.lane = parts.lane,
             .control = parts.control,
             .spin_ticks = parts.rate.ticks(default_spin),
             .alone_ticks = parts.rate.ticks(spin_alone)} {
-  slots_.reserve(slot_limit);
-  parts_.code.resize(slot_limit);  // never grows again: the crash handler reads it
+  parts_.code.resize(ModuleTable::slot_limit);  // never grows again: the crash handler reads it
 }
 
 void CallLoop::run() {
@@ -130,9 +114,8 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
              better != nullptr && descriptors.size() == 1) {
     improve(*better, descriptors.front().get());
   } else if (const auto* old = std::get_if<Unload>(&message);
-             old != nullptr && old->slot < slots_.size()) {
-    slots_[old->slot] = {};
-    if (parts_.crew != nullptr) parts_.crew->unlinked(old->slot);
+             old != nullptr && old->slot < parts_.code.size()) {
+    parts_.modules.remove(old->slot);
     parts_.code[old->slot].reset();
   } else if (const auto* given = std::get_if<MapData>(&message);
              given != nullptr && descriptors.size() == 1) {
@@ -147,21 +130,22 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
 
 void CallLoop::load(const Load& message, UniqueFd code) {
   const auto start = std::chrono::steady_clock::now();
-  if (message.slot >= slot_limit)
+  if (message.slot >= ModuleTable::slot_limit)
     return refuse(message, "a worker has 1024 places for modules", !message.first);
   auto linked = link_code(code.get());
   code.reset();  // what the initialisers leave open is counted
   if (!linked) return refuse(message, linked.error().message, !message.first);
-  if (slots_.size() <= message.slot) slots_.resize(message.slot + 1);
-  Slot& slot = slots_[message.slot];
-  slot = {.generation = message.generation,
-          .quick = message.quick,
-          .on_gpu = message.on_gpu && parts_.gpu != nullptr};
-  Loaded report_of{.slot = message.slot, .generation = message.generation};
+  LoadedModule module{.slot = message.slot,
+                      .generation = message.generation,
+                      .digest = message.digest,
+                      .quick = message.quick,
+                      .on_gpu = message.on_gpu && parts_.gpu != nullptr};
   for (const auto& [name, address] : (*linked)->entries()) {
-    slot.entries.push_back(reinterpret_cast<EntryFunction>(address));
-    report_of.entries.push_back(name);
+    module.entries.push_back(reinterpret_cast<EntryFunction>(address));
+    module.names.push_back(name);
   }
+  Loaded report_of{.slot = message.slot, .generation = message.generation, .entries = module.names};
+  parts_.modules.insert(std::move(module));
   parts_.code[message.slot] = std::move(*linked);
   parts_.page.last_words.store(0);
   // What initialisers have begun nobody can undo: when one fails, the process goes.
@@ -172,11 +156,6 @@ void CallLoop::load(const Load& message, UniqueFd code) {
     refuse(message, "its static initialisers: " + std::string(spoiled), true);
   report_of.link_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(took).count());
-  if (parts_.crew != nullptr)
-    parts_.crew->linked({.digest = message.digest,
-                         .slot = message.slot,
-                         .generation = message.generation,
-                         .entries = report_of.entries});
   report(report_of);
 }
 
@@ -204,10 +183,8 @@ void CallLoop::refuse(const Load& message, const std::string& why, bool ends) {
 
 /// Between two calls, for a module without state: the next call of the slot runs the new code.
 void CallLoop::improve(const Improve& message, int code) {
-  if (message.slot >= slots_.size() || slots_[message.slot].generation != message.generation ||
-      !slots_[message.slot].quick)
-    return;
-  Slot& slot = slots_[message.slot];
+  LoadedModule* const module = parts_.modules.find(message.slot, message.generation);
+  if (module == nullptr || !module->quick) return;
   std::unique_ptr<LinkedModule>& current = parts_.code[message.slot];
   const auto refuse = [&](std::string why) { report(Improved{message.slot, std::move(why)}); };
   auto linked = link_code(code);
@@ -216,11 +193,11 @@ void CallLoop::improve(const Improve& message, int code) {
   if (!std::ranges::equal((*linked)->entries(), current->entries(), {}, &LinkedModule::Entry::name,
                           &LinkedModule::Entry::name))
     return refuse("the new code has other entries");
-  std::ranges::transform((*linked)->entries(), slot.entries.begin(), [](const auto& entry) {
+  std::ranges::transform((*linked)->entries(), module->entries.begin(), [](const auto& entry) {
     return reinterpret_cast<EntryFunction>(entry.address);
   });
-  slot.quick = false;
-  slot.replaced = std::exchange(current, std::move(*linked));
+  module->quick = false;
+  module->replaced = std::exchange(current, std::move(*linked));
   report(Improved{message.slot, {}});
 }
 
@@ -260,8 +237,8 @@ void CallLoop::execute(const transport::LaneRequest& request) {
     (void)parts_.lane.answer({.kind = ResponseKind::discarded});  // its stream has ended
     return;
   }
-  if (header.slot >= slots_.size() || slots_[header.slot].generation != header.generation ||
-      header.generation == 0 || header.entry >= slots_[header.slot].entries.size()) {
+  const LoadedModule* const module = parts_.modules.find(header.slot, header.generation);
+  if (module == nullptr || header.entry >= module->entries.size()) {
     (void)parts_.lane.answer({.kind = ResponseKind::need_code});
     return;
   }
@@ -273,7 +250,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   orchid_call call{.lane = parts_.lane,
                    .page = page,
                    .log = parts_.log,
-                   .device = slots_[header.slot].on_gpu ? *parts_.gpu : parts_.cores,
+                   .device = module->on_gpu ? *parts_.gpu : parts_.cores,
                    .progress = parts_.progress,
                    .rate = parts_.rate,
                    .number = number_,
@@ -290,7 +267,8 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .memory = parts_.memory,
                    .stream = streams ? &stream : nullptr,
                    .crew = parts_.crew,
-                   .message = &message_};
+                   .message = &message_,
+                   .inline_calls = &inline_calls_};
   page.request_id.store(header.request_id, std::memory_order_relaxed);
   page.started_ticks.store(call.started_ticks, std::memory_order_relaxed);
   page.deadline_ns.store(header.deadline_ns, std::memory_order_relaxed);
@@ -298,8 +276,8 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   page.slot.store(header.slot, std::memory_order_relaxed);
   parts_.log.begin(header.request_id);
   page.state.store(pack_state(number_, RunState::running), std::memory_order_release);
-  const Verdict verdict = run_entry(slots_[header.slot].entries[header.entry], call,
-                                    request.input.subspan(table_bytes_));
+  const Verdict verdict =
+      run_entry(module->entries[header.entry], call, request.input.subspan(table_bytes_));
   finish(request, call, verdict);
 }
 

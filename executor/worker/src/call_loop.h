@@ -16,6 +16,7 @@
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "hygiene.h"
+#include "inline_calls.h"
 #include "jit/linker.h"
 #include "lane_wait.h"
 #include "protocol/data_table.h"
@@ -23,12 +24,11 @@
 #include "user_code/call_context.h"
 #include "user_code/call_log.h"
 #include "user_code/crash_report.h"
+#include "user_code/module_table.h"
 #include "worker/messages.h"
 #include "worker/status_page.h"
 
 namespace orchid::executor {
-
-using EntryFunction = std::int32_t (*)(orchid_call*, const void*, std::size_t);
 
 /// The worker's one thread runs it.
 class CallLoop {
@@ -41,6 +41,7 @@ class CallLoop {
     Device& cores;
     Device* gpu;  // null: it has none
     CodeMap& code;
+    ModuleTable& modules;
     DataMappings& data;
     CallObjects& objects;
     CallMemory& memory;
@@ -54,14 +55,6 @@ class CallLoop {
   [[noreturn]] void run();
 
  private:
-  struct Slot {
-    std::uint32_t generation = 0;  // 0: empty
-    std::vector<EntryFunction> entries;
-    bool quick = false;
-    bool on_gpu = false;  // where its kernels run
-    /// Code that was replaced: something that a call has left behind may still point to it.
-    std::unique_ptr<LinkedModule> replaced;
-  };
   struct Verdict {
     Outcome outcome = Outcome::ok;
     std::string_view message;
@@ -93,7 +86,7 @@ class CallLoop {
   void report(const WorkerMessage& message);
 
   Parts parts_;
-  std::vector<Slot> slots_;
+  InlineCalls inline_calls_;
   std::uint64_t number_ = 0;    // of calls taken
   std::uint64_t last_end_ = 0;  // in ticks; a call that follows at once started then; 0: none does
   LaneWait wait_;

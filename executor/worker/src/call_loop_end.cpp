@@ -38,7 +38,9 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
   parts_.objects.unmap_rooms();
   parts_.memory.close();
-  const std::string_view left = call.device.end_call();
+  std::string_view left = call.device.end_call();
+  const std::string_view left_inline = inline_calls_.end_call(call.device);
+  if (left.empty()) left = left_inline;
   parts_.hygiene.expect_team(parts_.cores.thread_count());
   std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
   if (spoiled.empty()) spoiled = left;
@@ -56,10 +58,12 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   const Verdict told = has_objects ? end_objects(step) : step;
   page.calls.store(number_, std::memory_order_relaxed);
   if (spoiled.empty() && parts_.objects.has_given_up()) spoiled = "its depot did not answer";
+  const LoadedModule* const module =
+      parts_.modules.find(request.header.slot, request.header.generation);
   transport::LaneWorker::Answer answer{.outcome = told.outcome,
                                        .run_time = run_time,
                                        .message = told.message,
-                                       .quick_code = slots_[request.header.slot].quick};
+                                       .quick_code = module != nullptr && module->quick};
   if (!parts_.log.empty()) {
     answer.log = parts_.log.text();
     answer.log_dropped = parts_.log.dropped();
@@ -78,11 +82,13 @@ CallLoop::Verdict CallLoop::judge_step(const Verdict& verdict) const {
   const bool may_be_of_it =
       verdict.outcome == Outcome::ok || verdict.outcome == Outcome::function_error;
   if (parts_.crew == nullptr || !may_be_of_it) return verdict;
+  if (verdict.outcome == Outcome::ok) parts_.crew->judge_wishes();
   // Whether the call succeeds is not known before its last step, and only then may others see it.
-  if (verdict.outcome == Outcome::ok && parts_.crew->goes_on() && parts_.objects.has_made())
+  const bool is_last = !parts_.crew->goes_on() && !parts_.crew->is_child();
+  if (verdict.outcome == Outcome::ok && !is_last && parts_.objects.has_made())
     return {Outcome::function_error,
-            "orchid_forward: a call that has made data objects cannot go on at another member; "
-            "make them in its last step"};
+            "orchid_forward, orchid_spawn: a call that has made data objects cannot go on, and its "
+            "children cannot make any; make them in its last step"};
   if (!parts_.crew->refusal()) return verdict;
   return {parts_.crew->refusal()->outcome, parts_.crew->refusal()->message};
 }

@@ -24,6 +24,7 @@
 #include "remote_client.h"
 #include "sandbox/confinement.h"
 #include "user_code/call_log.h"
+#include "user_code/module_table.h"
 #include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
@@ -108,7 +109,8 @@ void number_descriptors(const BirthDescriptors& descriptors) {
 }
 
 /// The rings of a member of a crew. Before its descriptors are numbered.
-CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors) {
+CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors,
+                      const CrewLane::Parts& parts) {
   const std::size_t expected = std::size_t{place.members} + 2;
   std::vector<UniqueFd> wires;
   while (wires.size() < expected) {
@@ -126,7 +128,7 @@ CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors) {
     end->set_wake(member, first_crew_number + static_cast<int>(member));
   wires.erase(wires.begin());
   descriptors.crew_wake = std::move(wires);
-  return new CrewLane(std::move(*end));
+  return new CrewLane(std::move(*end), parts);
 }
 
 /// The worker's lane to a device process, if it has one. Before the descriptors are numbered.
@@ -232,7 +234,10 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
        geometry});
   if (!lane) give_up(descriptors.control.get(), lane.error().message);
   auto device_lane = attach_device_lane(descriptors);
-  CrewLane* const crew = birth.crew ? attach_crew(*birth.crew, descriptors) : nullptr;
+  auto* modules = new ModuleTable();
+  CrewLane* const crew =
+      birth.crew ? attach_crew(*birth.crew, descriptors, {.modules = *modules, .rate = rate})
+                 : nullptr;
   number_descriptors(descriptors);
   auto* gpu = make_gpu(std::move(device_lane), *lane, page, birth.remote.has_value());
   bind_to(birth.core);

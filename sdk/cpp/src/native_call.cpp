@@ -31,6 +31,8 @@ constexpr const char* no_data_here =
 constexpr const char* no_memory_here =
     "a call within the program opens no leased memory: use Client::memory, or call the function "
     "through a lease";
+constexpr const char* no_children_here =
+    "orchid_spawn: a call within the program is in no crew, and has no children";
 
 std::int32_t refuse(orchid_call* call, std::string why) {
   call->message = std::move(why);
@@ -76,11 +78,33 @@ void orchid_log(orchid_call*, const char* text, std::size_t size) {
 int orchid_should_stop(orchid_call*) { return 0; }
 void orchid_progress(orchid_call*, double) {}
 std::int64_t orchid_time_left_ns(orchid_call*) { return std::numeric_limits<std::int64_t>::max(); }
+std::int32_t orchid_invoke(orchid_call* call, const char*, const void*, std::size_t,
+                           const void** output, std::size_t* output_size) {
+  if (output != nullptr) *output = nullptr;
+  if (output_size != nullptr) *output_size = 0;
+  call->message =
+      "orchid_invoke: a call within the program has no other entries: call the function through a "
+      "lease";
+  return ORCHID_NO_FUNCTION;
+}
 std::int32_t orchid_forward(orchid_call* call, std::uint32_t, const char*, const void*,
                             std::size_t) {
   return refuse(call,
                 "orchid_forward: a call within the program is in no crew, and cannot go on at "
                 "another member");
+}
+std::int32_t orchid_spawn(orchid_call* call, const char*, const void*, std::size_t) {
+  return refuse(call, no_children_here);
+}
+std::int32_t orchid_then(orchid_call* call, const char*, const void*, std::size_t) {
+  return refuse(call, no_children_here);
+}
+std::uint32_t orchid_child_count(orchid_call*) { return 0; }
+std::int32_t orchid_child(orchid_call* call, std::uint32_t, const void** output,
+                          std::size_t* size) {
+  *output = nullptr;
+  *size = 0;
+  return refuse(call, no_children_here);
 }
 std::uint32_t orchid_member(orchid_call*) { return 0; }
 std::uint32_t orchid_member_count(orchid_call*) { return 0; }

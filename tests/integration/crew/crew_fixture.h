@@ -2,19 +2,17 @@
 #pragma once
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "clear_error.h"
-#include "crew/crew_access.h"
 #include "foundation/files.h"
+#include "local_crew.h"
 #include "local_executor.h"
 #include "orchid/crew.h"
 #include "protocol/limits.h"
@@ -24,48 +22,14 @@ namespace orchid::tests {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Grants crews of one executor, as a gateway does.
-class ExecutorCrews final : public sdk::CrewSource {
- public:
-  explicit ExecutorCrews(LocalExecutor& executor) : executor_(executor) {}
-
-  [[nodiscard]] sdk::LeaseGrant take(const CrewOptions& options) override {
-    if (refuses) throw Error({.kind = ErrorKind::no_capacity, .message = "no room for a crew"});
-    const LeaseId crew{1, next_crew_++};
-    sdk::LeaseGrant grant{.id = to_string(crew)};
-    const std::lock_guard lock(mutex_);
-    members_.clear();
-    for (unsigned i = 0; i < options.workers; ++i) {
-      const auto lease = executor_.open_lease(ClientTerms{
-          .client_lease = crew, .expires_in = std::chrono::hours(1), .crew = options.workers});
-      members_.push_back(lease.id);
-      grant.workers.push_back({.lease = lease.id,
-                               .secret = lease.secret,
-                               .node = "here",
-                               .lane_socket = executor_.lane_socket()});
-    }
-    return grant;
-  }
-  void renew(const std::string& /*lease*/, milliseconds /*duration*/) override {}
-  void release(const std::string& /*lease*/) override {}
-  [[nodiscard]] FunctionInfo describe(const std::string& /*function*/) override { return {}; }
-  [[nodiscard]] std::vector<std::byte> module(const std::string& /*function*/,
-                                              const std::string& /*digest*/) override {
-    return {};
-  }
-  std::atomic<bool> refuses = false;  // all that is asked for
-  /// Of the crew that was granted last, by member.
-  [[nodiscard]] std::vector<LeaseId> members() {
-    const std::lock_guard lock(mutex_);
-    return members_;
-  }
-
- private:
-  LocalExecutor& executor_;
-  inline static std::atomic<std::uint64_t> next_crew_{1000};  // of all sources
-  std::mutex mutex_;
-  std::vector<LeaseId> members_;  // guarded by mutex_
-};
+/// What a reply begins with.
+template <typename T>
+[[nodiscard]] T value_of(const Reply& reply) {
+  T value{};
+  REQUIRE(reply.output.size() >= sizeof(value));
+  std::memcpy(&value, reply.output.data(), sizeof(value));
+  return value;
+}
 
 /// As tests/data/functions/walks_crew.c has it.
 struct Walk {
@@ -103,7 +67,7 @@ struct CrewFixture {
   [[nodiscard]] Crew take(const CrewOptions& options) {
     auto owned = std::make_unique<ExecutorCrews>(executor);
     source = owned.get();
-    return sdk::CrewAccess::crew(sdk::CrewCore::open(options, std::move(owned)));
+    return take_crew(std::move(owned), options);
   }
   [[nodiscard]] static CrewFunction entry_of(Crew& crew, const std::filesystem::path& path,
                                              std::string_view name) {

@@ -283,7 +283,7 @@ PAGES = {
     "flows.md": [sources_and_commands] + [with_another] * 12 + [whole_program, with_another],
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 8 + [whole_program] + [with_another] * 2,
-    "moving-code.md": [with_another, whole_program, whole_program],
+    "moving-code.md": [with_another] + [whole_program] * 4,
     "remote-memory.md": [marked, marked, cpp(), cpp(), whole_program, cpp()],
 }
 

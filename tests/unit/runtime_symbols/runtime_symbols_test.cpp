@@ -95,6 +95,11 @@ TEST_CASE("the host API is provided by the worker alone") {
   CHECK(is_host_api_symbol("orchid_output"));
   CHECK(is_host_api_symbol("orchid_data"));
   CHECK(is_host_api_symbol("orchid_forward"));
+  CHECK(is_host_api_symbol("orchid_invoke"));
+  CHECK(is_host_api_symbol("orchid_spawn"));
+  CHECK(is_host_api_symbol("orchid_then"));
+  CHECK(is_host_api_symbol("orchid_child"));
+  CHECK(is_host_api_symbol("orchid_child_count"));
   CHECK(is_host_api_symbol("orchid_member"));
   CHECK(is_host_api_symbol("orchid_member_count"));
   CHECK(is_host_api_symbol("orchid_data_count"));

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -127,12 +128,71 @@ TEST_CASE("all calls that may be open fit into one ring, again and again") {
   }
 }
 
+TEST_CASE("children that are lent, and their ends, have rooms of their own beside all open calls") {
+  const Crew crew;
+  CrewEnd from = crew.end_of(2);
+  CrewEnd to = crew.end_of(3);
+  constexpr std::array kinds{crew::MessageKind::child, crew::MessageKind::child_end};
+  for (std::uint64_t place = 0; place < crew::open_calls; ++place)
+    REQUIRE(from.send(call(crew::window_places + place),
+                      {.to = 3, .payload = some_bytes(100 + place), .log = {}})
+                .has_value());
+  // All of them of the call in the last place.
+  for (std::uint32_t loan = 0; loan < crew::loans; ++loan)
+    for (const crew::MessageKind kind : kinds) {
+      CallHeader header = call(crew::window_places + crew::open_calls - 1);
+      header.kind = static_cast<std::uint8_t>(kind);
+      header.status = static_cast<std::uint8_t>(loan);
+      const auto bytes = some_bytes(1000 * static_cast<std::size_t>(kind) + loan);
+      REQUIRE(
+          from.send(header, {.to = 3, .loan = loan, .payload = bytes, .log = {.text = "logged"}})
+              .has_value());
+    }
+  for (std::uint64_t place = 0; place < crew::open_calls; ++place) {
+    CHECK(std::ranges::equal(take(to).payload, some_bytes(100 + place)));
+    to.done();
+  }
+  for (std::uint32_t loan = 0; loan < crew::loans; ++loan)
+    for (const crew::MessageKind kind : kinds) {
+      const CrewMessage message = take(to);
+      CHECK(message.header.kind == static_cast<std::uint8_t>(kind));
+      CHECK(message.header.held_answers == loan);
+      CHECK(message.header.status == loan);
+      CHECK(std::ranges::equal(message.payload,
+                               some_bytes(1000 * static_cast<std::size_t>(kind) + loan)));
+      CHECK(message.log.text == "logged");
+      to.done();
+    }
+  CHECK_FALSE(to.ready());
+}
+
+TEST_CASE("who is hungry is claimed once") {
+  const Crew crew;
+  CrewEnd hungry = crew.end_of(1);
+  CrewEnd other = crew.end_of(2);
+  CrewEnd third = crew.end_of(3);
+  CHECK_FALSE(other.claim_hungry(1));
+  hungry.set_hungry(true);
+  CHECK(third.claim_hungry(1));
+  CHECK_FALSE(other.claim_hungry(1));
+  // It says so again when it has had something to do.
+  hungry.set_hungry(true);
+  CHECK_FALSE(other.claim_hungry(1));
+  hungry.set_hungry(false);
+  hungry.set_hungry(true);
+  CHECK(other.claim_hungry(1));
+  hungry.set_hungry(false);
+  hungry.set_hungry(true);
+  hungry.set_hungry(false);
+  CHECK_FALSE(other.claim_hungry(1));
+}
+
 TEST_CASE("a ring that its reader has left full is refused, and nothing is overwritten") {
   const Crew crew;
   CrewEnd from = crew.end_of(1);
-  for (std::uint64_t number = 1; number <= ring_entries; ++number)
+  for (std::uint64_t number = 1; number <= crew::ring_entries; ++number)
     REQUIRE(from.send(call(number), {.to = 2, .payload = {}, .log = {}}).has_value());
-  const auto refused = from.send(call(300), {.to = 2, .payload = {}, .log = {}});
+  const auto refused = from.send(call(600), {.to = 2, .payload = {}, .log = {}});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_request);
 }
@@ -188,6 +248,10 @@ TEST_CASE("nonsense in a ring is refused, with the member that wrote it") {
   check_refused([](CallHeader& header) { header.request_id = 0; });
   check_refused([](CallHeader& header) { header.payload_length = (64 << 10) + 1; });
   check_refused([](CallHeader& header) { header.payload_offset = inline_payload; });
+  check_refused([](CallHeader& header) {
+    header.kind = static_cast<std::uint8_t>(crew::MessageKind::child);
+    header.held_answers = crew::loans;
+  });
   check_refused([](CallHeader& header) {
     header.flags = flag_log;
     header.request_id = 257;

@@ -4,44 +4,48 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace orchid::executor {
-namespace {
-
-constexpr std::uint32_t no_slot = ~std::uint32_t{0};
-
-}  // namespace
-
-void CrewLane::linked(const Module& module) {
-  unlinked(module.slot);
-  modules_.push_back({.key = crew::module_key(module.digest),
-                      .slot = module.slot,
-                      .generation = module.generation,
-                      .entries = module.entries});
-}
-
-void CrewLane::unlinked(std::uint32_t slot) {
-  std::erase_if(modules_, [slot](const Linked& each) { return each.slot == slot; });
-}
-
-const CrewLane::Linked* CrewLane::find(std::uint64_t key) const {
-  const auto found = std::ranges::find(modules_, key, &Linked::key);
-  return found == modules_.end() ? nullptr : &*found;
-}
 
 void CrewLane::begin(const transport::CrewMessage& message) {
   call_ = message.header;
   from_ = message.from;
   turn_ = message.header.held_answers != 0 ? 1 : 0;
-  log_ = message.log.text;
-  log_dropped_ = message.log.dropped;
+  asker_ = {};
+  outputs_.clear();
+  log_.text = message.log.text;
+  log_.dropped = message.log.dropped;
   output_ = {};
   next_.reset();
+  spawned_.clear();
+  rest_.reset();
   refusal_.reset();
+  spawn_refused_ = false;
+}
+
+transport::LaneRequest CrewLane::request_of(std::span<std::byte> input) const {
+  const LoadedModule* module = parts_.modules.find_key(crew::module_key_of(call_));
+  transport::LaneRequest request{.header = call_, .input = input};
+  // What else a call's header may say is for lanes.
+  request.header.kind = static_cast<std::uint8_t>(RequestKind::call);
+  request.header.flags = 0;
+  request.header.slot = module == nullptr ? no_slot : module->slot;
+  request.header.generation = module == nullptr ? 0 : module->generation;
+  return request;
 }
 
 Result<std::optional<transport::LaneRequest>> CrewLane::receive() {
+  try {
+    return take();
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::no_capacity,
+                "this member has no memory for the children that others have sent");
+  }
+}
+
+Result<std::optional<transport::LaneRequest>> CrewLane::take_call() {
   Result<std::optional<transport::LaneRequest>> request;
   while (true) {
     auto message = end_.receive();
@@ -50,24 +54,22 @@ Result<std::optional<transport::LaneRequest>> CrewLane::receive() {
       return request;
     }
     if (!*message) return request;
+    if (crew::is_of_loan((*message)->header.kind)) {
+      if (auto taken = take_of_loan(**message); !taken) {
+        request = fail(std::move(taken.error()));
+        return request;
+      }
+      continue;
+    }
     begin(**message);
     if (end_.is_cancelled(call_.request_id)) {
-      if (auto ended = end_unrun(Outcome::cancelled, "the call was cancelled between two steps");
-          !ended) {
+      if (auto ended = end_unrun(Outcome::cancelled, cancelled_between); !ended) {
         request = fail(std::move(ended.error()));
         return request;
       }
       continue;
     }
-    const Linked* module = find(crew::module_key_of(call_));
-    transport::LaneRequest& taken = request->emplace();
-    taken.header = call_;
-    // What else a call's header may say is for lanes.
-    taken.header.kind = static_cast<std::uint8_t>(RequestKind::call);
-    taken.header.flags = 0;
-    taken.header.slot = module == nullptr ? no_slot : module->slot;
-    taken.header.generation = module == nullptr ? 0 : module->generation;
-    taken.input = (*message)->payload;
+    request->emplace(request_of((*message)->payload));
     return request;
   }
 }
@@ -86,15 +88,12 @@ std::byte* CrewLane::output(std::size_t size) {
 }
 
 transport::CrewLog CrewLane::whole_log(const Answer& answer) {
-  log_dropped_ += answer.log_dropped;
-  const std::size_t left = crew::log_size.value - std::min(log_.size(), crew::log_size.value);
-  const std::string_view kept = answer.log.substr(0, left);
-  log_ += kept;
-  log_dropped_ += answer.log.size() - kept.size();
-  return {.text = log_, .dropped = log_dropped_};
+  log_.append(answer.log, answer.log_dropped);
+  return {.text = log_.text, .dropped = log_.dropped};
 }
 
 Result<void> CrewLane::answer(const Answer& answer) {
+  if (is_child()) return end_child(answer);
   CallHeader header;
   header.request_id = call_.request_id;
   header.deadline_ns = static_cast<std::uint64_t>(answer.run_time.count());
@@ -120,24 +119,29 @@ Result<void> CrewLane::end_unrun(Outcome outcome, std::string_view why) {
   return answer({.outcome = outcome, .message = why});
 }
 
-std::optional<CrewLane::Refusal> CrewLane::find_fault(const Step& step,
+std::optional<CrewLane::Refusal> CrewLane::find_fault(const Move& move,
                                                       std::uint16_t& entry) const {
   const std::uint32_t members = end_.place().members;
-  if (step.member == crew::client_member)
+  if (is_child())
+    return Refusal{.outcome = Outcome::function_error,
+                   .message =
+                       "orchid_forward: a child that was spawned does not go on at another member: "
+                       "its output goes to the call that has spawned it"};
+  if (move.member == crew::client_member)
     return Refusal{.outcome = Outcome::function_error,
                    .message =
                        "orchid_forward: member 0 is the client, which gets the output of "
                        "the entry that returns without going on"};
-  if (step.member > members)
+  if (move.member > members)
     return Refusal{.outcome = Outcome::function_error,
                    .message = fmt::format("orchid_forward: there is no member {}: this crew's "
                                           "members are 1 to {}",
-                                          step.member, members)};
-  if (step.input.size() > crew::payload_size.value)
+                                          move.member, members)};
+  if (move.input.size() > crew::payload_size.value)
     return Refusal{.outcome = Outcome::limit_exceeded,
                    .message = fmt::format("orchid_forward: {} of input are over the limit of {}: "
                                           "put what is larger into a data object",
-                                          to_string(ByteCount{step.input.size()}),
+                                          to_string(ByteCount{move.input.size()}),
                                           to_string(crew::payload_size))};
   if (crew::hops_of(call_) == 0)
     return Refusal{.outcome = Outcome::limit_exceeded,
@@ -145,47 +149,57 @@ std::optional<CrewLane::Refusal> CrewLane::find_fault(const Step& step,
                        "orchid_forward: the call has gone on as often as it may: it goes in "
                        "circles, or its caller has to allow more hops"};
   entry = call_.entry;
-  if (step.entry.empty()) return std::nullopt;
-  const Linked* module = find(crew::module_key_of(call_));
+  if (move.entry.empty()) return std::nullopt;
+  const LoadedModule* module = parts_.modules.find_key(crew::module_key_of(call_));
   const auto found = module == nullptr ? std::vector<std::string>::const_iterator{}
-                                       : std::ranges::find(module->entries, step.entry);
-  if (module == nullptr || found == module->entries.end())
+                                       : std::ranges::find(module->names, move.entry);
+  if (module == nullptr || found == module->names.end())
     return Refusal{.outcome = Outcome::function_error,
                    .message = fmt::format("orchid_forward: the module has no entry '{}'",
-                                          step.entry.substr(0, limits::function_name_length))};
-  entry = static_cast<std::uint16_t>(found - module->entries.begin());
+                                          move.entry.substr(0, limits::function_name_length))};
+  entry = static_cast<std::uint16_t>(found - module->names.begin());
   return std::nullopt;
 }
 
-const std::optional<CrewLane::Refusal>& CrewLane::go_on(const Step& step) {
+const std::optional<CrewLane::Refusal>& CrewLane::go_on(const Move& move) {
+  if (spawn_refused_) return refusal_;
   std::uint16_t entry = 0;
   next_.reset();
-  refusal_ = find_fault(step, entry);
+  refusal_ = find_fault(move, entry);
   if (refusal_) return refusal_;
   std::span<std::byte> place = small_input_;
-  if (step.input.size() > place.size())
-    place = end_.room(step.member, call_.request_id, turn_to(step.member));
-  if (!step.input.empty()) std::memmove(place.data(), step.input.data(), step.input.size());
-  next_ = {.member = step.member, .entry = entry, .input = place.first(step.input.size())};
+  if (move.input.size() > place.size())
+    place = end_.room(move.member, call_.request_id, turn_to(move.member));
+  if (!move.input.empty()) std::memmove(place.data(), move.input.data(), move.input.size());
+  next_ = {.member = move.member, .entry = entry, .input = place.first(move.input.size())};
   return refusal_;
 }
 
+/// Nothing: it is over.
+std::optional<std::uint64_t> CrewLane::time_left(const Answer& so_far) const {
+  if (call_.deadline_ns == 0) return 0;
+  const auto took = static_cast<std::uint64_t>(std::max<std::int64_t>(so_far.run_time.count(), 0));
+  if (took >= call_.deadline_ns) return std::nullopt;
+  return call_.deadline_ns - took;
+}
+
 Result<void> CrewLane::move_on(const Answer& so_far) {
+  const auto left = time_left(so_far);
+  if (left) return rest_ ? suspend(so_far, *left) : forward(so_far, *left);
+  output_ = {};
+  Answer late = so_far;
+  late.outcome = Outcome::deadline_exceeded;
+  late.message = late_between;
+  return answer(late);
+}
+
+Result<void> CrewLane::forward(const Answer& so_far, std::uint64_t left) {
   CallHeader header = call_;
+  header.kind = static_cast<std::uint8_t>(crew::MessageKind::call);
   header.flags = 0;
   header.entry = next_->entry;
+  header.deadline_ns = left;
   crew::set_hops(header, crew::hops_of(call_) - 1);
-  const auto took = static_cast<std::uint64_t>(std::max<std::int64_t>(so_far.run_time.count(), 0));
-  if (call_.deadline_ns != 0) {
-    if (took >= call_.deadline_ns) {
-      output_ = {};
-      Answer late = so_far;
-      late.outcome = Outcome::deadline_exceeded;
-      late.message = "the deadline passed between two steps of the call";
-      return answer(late);
-    }
-    header.deadline_ns = call_.deadline_ns - took;
-  }
   auto sent = end_.send(header, {.to = next_->member,
                                  .turn = turn_to(next_->member),
                                  .payload = next_->input,

@@ -19,6 +19,7 @@ class CallObjects;
 class CallStream;
 class CrewLane;
 class Device;
+class InlineCalls;
 
 /// A data object that the call was given.
 struct CallData {
@@ -52,6 +53,9 @@ struct orchid_call {
   orchid::executor::CrewLane* crew = nullptr;        // null: its worker is in none
   std::size_t message_size = 0;
   std::array<char, orchid::limits::message_size.value>* message;
+  orchid::executor::InlineCalls* inline_calls = nullptr;  // of its worker
+  unsigned level = 0;  // of an entry that another one has invoked: how deep; 0: the call's own
+  bool output_refused = false;  // to an entry of a level
 
   [[nodiscard]] std::string_view message_text() const { return {message->data(), message_size}; }
   void set_message(std::string_view text);

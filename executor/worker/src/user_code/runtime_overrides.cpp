@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <clocale>
@@ -13,6 +14,7 @@
 #include <locale>
 #include <memory_resource>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "orchid/function.h"
@@ -135,18 +137,16 @@ void* address_of(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-}  // namespace
+using Override = std::pair<std::string_view, void*>;
 
-OverrideTargets& override_targets() {
-  static OverrideTargets targets;
-  return targets;
+void* find(std::span<const Override> overrides, std::string_view name) {
+  const auto found = std::ranges::find(overrides, name, &Override::first);
+  return found == overrides.end() ? nullptr : found->second;
 }
 
-namespace {
-
-/// The functions of orchid/function.h and orchid/kernel.h.
+/// Of orchid/function.h and orchid/kernel.h.
 void* find_host_function(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 32> functions{{
+  static const std::array<Override, 37> functions{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -155,6 +155,11 @@ void* find_host_function(std::string_view name) {
       {"orchid_should_stop", address_of(orchid_should_stop)},
       {"orchid_progress", address_of(orchid_progress)},
       {"orchid_time_left_ns", address_of(orchid_time_left_ns)},
+      {"orchid_invoke", address_of(orchid_invoke)},
+      {"orchid_spawn", address_of(orchid_spawn)},
+      {"orchid_then", address_of(orchid_then)},
+      {"orchid_child", address_of(orchid_child)},
+      {"orchid_child_count", address_of(orchid_child_count)},
       {"orchid_forward", address_of(orchid_forward)},
       {"orchid_member", address_of(orchid_member)},
       {"orchid_member_count", address_of(orchid_member_count)},
@@ -180,16 +185,18 @@ void* find_host_function(std::string_view name) {
       {"orchid_launch", address_of(orchid_launch)},
       {"orchid_device_wait", address_of(orchid_device_wait)},
   }};
-  for (const auto& [known, address] : functions)
-    if (known == name) return address;
-  return nullptr;
+  return find(functions, name);
 }
 
 }  // namespace
 
+OverrideTargets& override_targets() {
+  static OverrideTargets targets;
+  return targets;
+}
+
 void* find_override(std::string_view name) {
-  if (void* const function = find_host_function(name); function != nullptr) return function;
-  static const std::array<std::pair<std::string_view, void*>, 34> overrides{{
+  static const std::array<Override, 34> overrides{{
       {"exit", address_of(exit_with)},
       {"_exit", address_of(exit_at_once)},
       {"_Exit", address_of(exit_at_once)},
@@ -225,9 +232,8 @@ void* find_override(std::string_view name) {
       {"_ZNSt3pmr20set_default_resourceEPNS_15memory_resourceE", address_of(set_memory_resource)},
       {"__dso_handle", const_cast<char*>(&module_handle)},
   }};
-  for (const auto& [known, address] : overrides)
-    if (known == name && address != nullptr) return address;
-  return nullptr;
+  void* const host = find_host_function(name);
+  return host != nullptr ? host : find(overrides, name);
 }
 
 }  // namespace orchid::executor

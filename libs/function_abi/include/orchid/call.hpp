@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,33 @@ class Call {
   [[nodiscard]] bool forward(std::uint32_t member, std::span<const std::byte> input,
                              const char* entry = nullptr) {
     return orchid_forward(call_, member, entry, input.data(), input.size()) == ORCHID_OK;
+  }
+  /// A child of this call, and what the call goes on with when all of them have answered:
+  /// orchid_spawn and orchid_then in function.h. False: the call fails.
+  [[nodiscard]] bool spawn(const char* function, std::span<const std::byte> input) {
+    return orchid_spawn(call_, function, input.data(), input.size()) == ORCHID_OK;
+  }
+  [[nodiscard]] bool then(const char* entry, std::span<const std::byte> state) {
+    return orchid_then(call_, entry, state.data(), state.size()) == ORCHID_OK;
+  }
+  /// What they have answered, as they were spawned. Empty, too, for one that there was not.
+  [[nodiscard]] std::uint32_t child_count() const { return orchid_child_count(call_); }
+  [[nodiscard]] std::span<const std::byte> child(std::uint32_t index) const {
+    const void* output = nullptr;
+    std::size_t size = 0;
+    if (orchid_child(call_, index, &output, &size) != ORCHID_OK) return {};
+    return {static_cast<const std::byte*>(output), size};
+  }
+  /// The output of another entry that runs here and now: orchid_invoke in function.h, also for how
+  /// long it is valid. Nothing: it has failed, and the call's error says why if this entry returns
+  /// an error.
+  [[nodiscard]] std::optional<std::span<const std::byte>> invoke(const char* function,
+                                                                  std::span<const std::byte> input) {
+    const void* output = nullptr;
+    std::size_t size = 0;
+    if (orchid_invoke(call_, function, input.data(), input.size(), &output, &size) != ORCHID_OK)
+      return std::nullopt;
+    return std::span(static_cast<const std::byte*>(output), size);
   }
   /// From 1, and how many there are; 0: this worker is in no crew.
   [[nodiscard]] std::uint32_t member() const { return orchid_member(call_); }

@@ -185,11 +185,70 @@ int32_t orchid_leased_fence(orchid_call* call, uint32_t memory);
  *
  * Anything but ORCHID_OK: there is no such member or entry, the input is too large, the call has
  * gone on too often (1 000 000 times, or what its caller allows), or this worker is in no crew.
- * Nor can a call go on that has made data objects: only its last step may do that.
+ * Nor can a call go on that has made data objects: only its last step may do that. A child that was
+ * spawned cannot go on at another member.
  * The call fails then, with words that say why, whatever the entry returns; in no crew it fails if
  * the entry returns that status. */
 int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, const void* bytes,
                        size_t size);
+
+/* Another entry runs here and now, in this worker, and returns: a part of the call, as a C function
+ * would be. Deadline, cancellation, log and data objects that are opened or made are those of the
+ * call; what orchid_data() finds is not. `function`: "E" is an entry of the same module, or else of
+ * the only other module that has such an entry and that this worker has loaded; "sha256:DIGEST.E"
+ * is one of the module with that digest. All members of a crew have loaded all modules that its
+ * client has asked for; a worker of a call over HTTP has its own alone. Nothing is fetched.
+ *
+ * ORCHID_OK: *output is what it has written, aligned to 64 bytes: at most what a call may answer
+ * here, in the worker's memory. It is valid until the next orchid_invoke of this entry has
+ * returned, or this entry returns; so it may be that one's input. NULL for `output` and
+ * `output_size`: nobody wants it. Anything else: the status of that entry, ORCHID_ERROR for an
+ * exception that escaped from it or when entries are 32 deep within each other, or
+ * ORCHID_NO_FUNCTION: it is not there, or several modules have it. The words for it become the
+ * call's error when this entry returns a status other than ORCHID_OK and says nothing else; it may
+ * as well go on without. One that crashes, calls exit() or runs until the deadline ends the call.
+ *
+ * It gets no chunks of a stream, and cannot let the call go on at another member, nor spawn. How it
+ * has set rounding is put back as at a call's start. */
+enum { ORCHID_NO_FUNCTION = 32 };
+int32_t orchid_invoke(orchid_call* call, const char* function, const void* input, size_t input_size,
+                      const void** output, size_t* output_size);
+
+/* Fork and join, in crews. No entry ever waits for another: it says which children are to run, says
+ * what the call goes on with when all of them have answered, and returns ORCHID_OK:
+ *
+ *     orchid_spawn(call, "part", &left, sizeof left);
+ *     orchid_spawn(call, "part", &right, sizeof right);
+ *     return orchid_then(call, "join", &state, sizeof state);
+ *
+ * orchid_spawn: a child of this call, which is a run of `function` (a name as for orchid_invoke)
+ * with `size` bytes of input. orchid_then: where the call goes on, with `size` bytes of its own as
+ * its input; a later one replaces it. Both take at most 64 KiB, which are copied now; all begins
+ * when this entry has returned ORCHID_OK, and what it has written is not sent. A call that spawns
+ * has to say orchid_then; one that says orchid_then alone goes on at once. `entry`, too, may spawn
+ * and say orchid_then, and so may children.
+ *
+ * Children wait at this member, and the one that was spawned first runs first, before older ones
+ * that wait; members that have nothing to do are given the oldest. The call goes on at this member.
+ * Deadline, cancellation and hops go along: each child, and each orchid_then, has one hop less than
+ * its call. What children log comes with the error of the call that fails. The first child that
+ * fails fails the call that has spawned it, with its words, and so on up to the caller; children
+ * that have not begun are dropped then. One that crashes ends the call, as any entry does. Children
+ * neither go on at other members nor make data objects; the call may, when it has no children.
+ *
+ * Anything but ORCHID_OK: there is no such function, the bytes are too many, the hops are used up,
+ * this member has no room for more (65 536 children that wait and calls that wait for theirs, or
+ * 64 MiB of their inputs and outputs: outcome no_capacity), or this worker is in no crew. The call
+ * fails then, with words that say why, whatever the entry returns; in no crew, and in an entry that
+ * was invoked by another one, it fails if the entry returns that status. */
+int32_t orchid_spawn(orchid_call* call, const char* function, const void* input, size_t size);
+int32_t orchid_then(orchid_call* call, const char* entry, const void* state, size_t size);
+
+/* What the children have answered for whom this call has waited: how many they were, and the output
+ * of number `index`, from 0, as they were spawned. Aligned to 64 bytes, valid until the entry
+ * returns. NULL and 0: it is empty. Anything but ORCHID_OK: there was no such child. */
+uint32_t orchid_child_count(orchid_call* call);
+int32_t orchid_child(orchid_call* call, uint32_t index, const void** output, size_t* size);
 
 /* Which member of its crew this worker is, from 1, and how many there are; 0: it is in none. */
 uint32_t orchid_member(orchid_call* call);

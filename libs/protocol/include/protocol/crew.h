@@ -23,8 +23,24 @@ constexpr ByteCount log_size = 8_KiB;
 /// Calls of a crew under way. Each is in one place at a time, so that a ring of 256 entries never
 /// runs full, and nobody ever waits for room.
 constexpr std::uint32_t open_calls = 255;
+/// Children of its calls that a member may lend to one other member at a time.
+constexpr std::uint32_t loans = 16;
+/// Messages on their way from one member to another: calls, children, and ends of children.
+constexpr std::uint32_t ring_entries = 512;
+static_assert(open_calls + 2 * loans <= ring_entries);
 /// How often a call may go on, unless its caller says less.
 constexpr std::uint32_t most_hops = 1'000'000;
+
+/// What a message between members is, in `kind`. What goes to the client is an answer.
+enum class MessageKind : std::uint8_t {
+  call = 1,
+  child = 16,      // of a call of the sender, which lends it; its number as a loan: held_answers
+  child_end = 17,  // of a loan from the reader; `entry` is the kind of answer
+};
+[[nodiscard]] constexpr bool is_of_loan(std::uint8_t kind) {
+  return kind == static_cast<std::uint8_t>(MessageKind::child) ||
+         kind == static_cast<std::uint8_t>(MessageKind::child_end);
+}
 
 /// The place of a call in its client's window: the same for as long as it is under way.
 constexpr std::uint32_t window_places = 256;

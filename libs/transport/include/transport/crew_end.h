@@ -69,6 +69,7 @@ class CrewEnd {
   struct Outgoing {
     std::uint32_t to = 0;
     std::uint32_t turn = 0;
+    std::uint32_t loan = 0;              // of a child, or its end
     std::span<const std::byte> payload;  // in the room, or anywhere if `fits_inline`
     CrewLog log;
   };
@@ -80,6 +81,11 @@ class CrewEnd {
   /// The client's wish, which each member that gets the call looks at.
   void cancel(std::uint64_t request_id);
   [[nodiscard]] bool is_cancelled(std::uint64_t request_id) const;
+
+  /// This member has nothing to do, or has something again.
+  void set_hungry(bool hungry);
+  /// Whether that member is hungry, and this one is who lends it a child now.
+  [[nodiscard]] bool claim_hungry(std::uint32_t member);
 
   /// Announces sleep; true: nothing is there, wait for `wake_descriptor` to become readable.
   [[nodiscard]] bool prepare_to_sleep();
@@ -122,6 +128,7 @@ class CrewEnd {
   std::array<int, crew::most_members + 1> wake_{};
   std::uint32_t next_from_ = 0;
   std::optional<std::uint32_t> last_from_;
+  bool hungry_ = false;  // as it was said last
   WakeWatch watch_;
   bool nonsense_ = false;  // a peer has written some
 };

@@ -28,8 +28,16 @@ static_assert(crew_room_bytes >=
 CrewRing& ring_at(std::byte* direction) {
   return *reinterpret_cast<CrewRing*>(direction + ring_offset);
 }
-std::byte* room_at(std::byte* direction, std::uint64_t request_id) {
-  return direction + rooms_offset + crew::place_of(request_id) * crew_room_bytes;
+std::byte* room_at(std::byte* direction, std::size_t number) {
+  return direction + rooms_offset + number * crew_room_bytes;
+}
+/// Of what a message carries, in its direction.
+std::size_t room_number(const CallHeader& header, std::uint32_t loan) {
+  if (header.kind == static_cast<std::uint8_t>(crew::MessageKind::child))
+    return crew::window_places + loan;
+  if (header.kind == static_cast<std::uint8_t>(crew::MessageKind::child_end))
+    return crew::window_places + crew::loans + loan;
+  return crew::place_of(header.request_id);
 }
 
 /// False: what it says of its size cannot be.
@@ -119,7 +127,7 @@ bool CrewEnd::ready() const {
   // What nobody will take is nothing to stay awake for.
   return !nonsense_ && std::ranges::any_of(peers_, [](const Peer& peer) {
     return peer.in != nullptr &&
-           is_published(ring_at(peer.in).entries[peer.taken % ring_entries], peer.taken);
+           is_published(ring_at(peer.in).entries[peer.taken % crew::ring_entries], peer.taken);
   });
 }
 
@@ -130,6 +138,11 @@ const char* CrewEnd::read(std::uint32_t from, LaneEntry& entry, CrewMessage& mes
   if (header.version != call_header_version) return "version";
   if ((header.flags & ~known_flags) != 0) return "flags";
   if (header.request_id == 0) return "request id";
+  const bool of_loan = crew::is_of_loan(header.kind);
+  // The client spawns nothing, and a member lends nothing to itself.
+  if (of_loan && (from == place_.member || from == crew::client_member ||
+                  place_.member == crew::client_member || header.held_answers >= crew::loans))
+    return "kind";
   if (header.payload_offset == inline_payload) {
     if (header.payload_length > inline_bytes || (header.flags & flag_log) != 0) return "length";
     message.payload = {entry.payload, header.payload_length};
@@ -141,7 +154,7 @@ const char* CrewEnd::read(std::uint32_t from, LaneEntry& entry, CrewMessage& mes
   std::byte* const direction = from == place_.member && header.held_answers != 0
                                    ? peer.in + CrewLayout::direction_bytes
                                    : peer.in;
-  std::byte* const room = room_at(direction, header.request_id);
+  std::byte* const room = room_at(direction, room_number(header, header.held_answers));
   message.payload = {room, header.payload_length};
   if ((header.flags & flag_log) != 0 && !read_log(room, header.payload_length, message.log))
     return "log";
@@ -156,7 +169,7 @@ Result<std::optional<CrewMessage>> CrewEnd::receive() {
     next_from_ = from + 1 == count ? 0 : from + 1;
     Peer& peer = peers_[from];
     if (peer.in == nullptr) continue;
-    LaneEntry& entry = ring_at(peer.in).entries[peer.taken % ring_entries];
+    LaneEntry& entry = ring_at(peer.in).entries[peer.taken % crew::ring_entries];
     if (!is_published(entry, peer.taken)) continue;
     CrewMessage& taken = message->emplace();
     taken.from = from;
@@ -186,27 +199,31 @@ std::span<std::byte> CrewEnd::room(std::uint32_t to, std::uint64_t request_id, s
   std::byte* const direction = to == place_.member && turn != 0
                                    ? peers_[to].out + CrewLayout::direction_bytes
                                    : peers_[to].out;
-  return {room_at(direction, request_id), crew::payload_size.value};
+  return {room_at(direction, crew::place_of(request_id)), crew::payload_size.value};
 }
 
 Result<void> CrewEnd::send(const CallHeader& header, const Outgoing& message) {
   Peer& peer = peers_[message.to];
   CrewRing& ring = ring_at(peer.out);
-  if (peer.sent - ring.taken.load(lane_orders.see_released) >= ring_entries)
+  if (peer.sent - ring.taken.load(lane_orders.see_released) >= crew::ring_entries)
     return fail(
         ErrorCode::bad_request,
         fmt::format("the ring to member {} is full, which no honest crew's is", message.to));
-  LaneEntry& entry = ring.entries[peer.sent % ring_entries];
+  LaneEntry& entry = ring.entries[peer.sent % crew::ring_entries];
   CallHeader out = header;
   out.payload_length = message.payload.size();
+  const bool of_loan = crew::is_of_loan(header.kind);
   const std::uint32_t turn = message.to == place_.member ? message.turn : 0;
-  out.held_answers = static_cast<std::uint8_t>(turn);
+  out.held_answers = static_cast<std::uint8_t>(of_loan ? message.loan : turn);
   if (fits_inline(message.payload.size()) && message.log.empty()) {
     out.payload_offset = inline_payload;
     if (!message.payload.empty())
       std::memcpy(entry.payload, message.payload.data(), message.payload.size());
   } else {
-    const std::span<std::byte> place = room(message.to, header.request_id, turn);
+    const std::span<std::byte> place =
+        of_loan ? std::span(room_at(peer.out, room_number(header, message.loan)),
+                            crew::payload_size.value)
+                : room(message.to, header.request_id, turn);
     out.payload_offset = 0;
     if (!message.payload.empty() && message.payload.data() != place.data())
       std::memmove(place.data(), message.payload.data(), message.payload.size());
@@ -227,6 +244,18 @@ void CrewEnd::cancel(std::uint64_t request_id) {
 
 bool CrewEnd::is_cancelled(std::uint64_t request_id) const {
   return head().cancelled[crew::place_of(request_id)].load(std::memory_order_acquire) == request_id;
+}
+
+void CrewEnd::set_hungry(bool hungry) {
+  if (hungry == hungry_) return;
+  hungry_ = hungry;
+  // One that has just been claimed gets its child all the same.
+  head().hungry[place_.member].value.store(hungry ? 1 : 0, std::memory_order_relaxed);
+}
+
+bool CrewEnd::claim_hungry(std::uint32_t member) {
+  std::atomic<std::uint64_t>& word = head().hungry[member].value;
+  return word.load(std::memory_order_relaxed) == 1 && word.exchange(0) == 1;
 }
 
 bool CrewEnd::prepare_to_sleep() {

@@ -1,0 +1,118 @@
+// Entries that have other entries run in their own place.
+#include <cfenv>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "orchid/function.h"
+
+namespace {
+
+std::int32_t give(orchid_call* call, const void* bytes, std::size_t size) {
+  void* output = orchid_output(call, size);
+  if (output == nullptr) return ORCHID_ERROR;
+  if (size > 0) std::memcpy(output, bytes, size);
+  return ORCHID_OK;
+}
+
+/// What comes before the first zero, as a name; the rest is for whoever has that name.
+struct Wish {
+  std::string function;
+  const char* rest;
+  std::size_t size;
+};
+Wish wish_of(const void* input, std::size_t size) {
+  const auto* text = static_cast<const char*>(input);
+  const std::size_t length = strnlen(text, size);
+  const std::size_t used = length < size ? length + 1 : size;
+  return {std::string(text, length), text + used, size - used};
+}
+
+}  // namespace
+
+/// Input: a function, a zero, its input. Output: what that has answered.
+ORCHID_ENTRY(ask_inline) {
+  const Wish wish = wish_of(input, input_size);
+  const void* output = nullptr;
+  std::size_t size = 0;
+  const std::int32_t status =
+      orchid_invoke(call, wish.function.c_str(), wish.rest, wish.size, &output, &size);
+  return status == ORCHID_OK ? give(call, output, size) : status;
+}
+
+/// The same, and is content whatever that does. Output: its status.
+ORCHID_ENTRY(tolerate) {
+  const Wish wish = wish_of(input, input_size);
+  const std::int32_t status =
+      orchid_invoke(call, wish.function.c_str(), wish.rest, wish.size, nullptr, nullptr);
+  return give(call, &status, sizeof(status));
+}
+
+ORCHID_ENTRY(twice) {
+  std::uint64_t number = 0;
+  if (input_size < sizeof(number)) return ORCHID_BAD_ARGUMENTS;
+  std::memcpy(&number, input, sizeof(number));
+  number *= 2;
+  // As long as the input: small outputs and large ones go other ways.
+  char* output = static_cast<char*>(orchid_append(call, sizeof(number)));
+  if (output == nullptr) return ORCHID_ERROR;
+  std::memcpy(output, &number, sizeof(number));
+  output = static_cast<char*>(orchid_append(call, input_size - sizeof(number)));
+  if (output == nullptr) return ORCHID_ERROR;
+  std::memcpy(output, static_cast<const char*>(input) + sizeof(number),
+              input_size - sizeof(number));
+  return ORCHID_OK;
+}
+
+/// Each result is the input of the next one.
+ORCHID_ENTRY(sixteen_times) {
+  const void* bytes = input;
+  std::size_t size = input_size;
+  for (int i = 0; i < 4; ++i)
+    if (const std::int32_t status = orchid_invoke(call, "twice", bytes, size, &bytes, &size);
+        status != ORCHID_OK)
+      return status;
+  return give(call, bytes, size);
+}
+
+/// Invokes itself for as long as it may. Output: how deep that was.
+ORCHID_ENTRY(deeper) {
+  const void* output = nullptr;
+  std::size_t size = 0;
+  std::uint32_t depth = 0;
+  if (orchid_invoke(call, "deeper", input, input_size, &output, &size) == ORCHID_OK)
+    std::memcpy(&depth, output, sizeof(depth));
+  ++depth;
+  return give(call, &depth, sizeof(depth));
+}
+/// The same, and fails when it may not any more.
+ORCHID_ENTRY(too_deep) {
+  return orchid_invoke(call, "too_deep", input, input_size, nullptr, nullptr);
+}
+
+ORCHID_ENTRY(throws) { throw std::out_of_range("it is too far"); }
+ORCHID_ENTRY(says_seven) { return 7; }
+ORCHID_ENTRY(says_why) {
+  orchid_error(call, "it has its reasons", 18);
+  return ORCHID_ERROR;
+}
+ORCHID_ENTRY(answers_too_much) {
+  return orchid_output(call, (std::size_t{64} << 10U) + 1) == nullptr ? ORCHID_ERROR : ORCHID_OK;
+}
+ORCHID_ENTRY(crashes) {
+  *reinterpret_cast<volatile int*>(8) = 1;
+  return ORCHID_OK;
+}
+ORCHID_ENTRY(goes_on) { return orchid_forward(call, 1, "twice", input, input_size); }
+ORCHID_ENTRY(rounds_up) {
+  std::fesetround(FE_UPWARD);
+  return ORCHID_OK;
+}
+
+/// Output: how it rounds after the other one has, and what is left of the time.
+ORCHID_ENTRY(stays_as_it_was) {
+  if (orchid_invoke(call, "rounds_up", input, input_size, nullptr, nullptr) != ORCHID_OK)
+    return ORCHID_ERROR;
+  const std::int32_t same = std::fegetround() == FE_TONEAREST ? 1 : 0;
+  return give(call, &same, sizeof(same));
+}
