@@ -3,8 +3,9 @@
 
 clang-tidy looks at what users run. It takes its commands from the build directory TOGETHER, in which one file includes several
 sources: most of its time goes into the headers of libraries, which it then reads once for all of them.
-The compiler's front end reads each source of the tree by itself, with the commands of the build directory APART: a source that
-does not include what it uses is found here, though a build of several together would not notice.
+The compiler's front end reads each source by itself, with the commands of the build directory APART: a source that does not
+include what it uses is found here, though a build of several together would not notice. Tests are read so only when FILE names
+them: the build has compiled them, there are as many as of all others, and their missing includes harm nobody who uses Orchid.
 
 Both run two at a time. What was clean is not looked at again until a source, a header of ours that it includes, its compile
 command, .clang-tidy or the program that looks at it changes; the marks of what was clean lie in build/lint. FILE: look at these
@@ -27,6 +28,8 @@ CLANG_TIDY = "clang-tidy-19"
 # g++ flags that clang does not know, and warnings that are g++'s business.
 EXTRA_ARGUMENTS = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error"]
 OWN_FOLDERS = ("libs", "executor", "gateway", "scheduler-plugin", "sdk", "cli", "functions", "tests", "benchmarks")
+# Benchmarks are compiled by no other part of continuous integration.
+APART_FOLDERS = tuple(folder for folder in OWN_FOLDERS if folder != "tests")
 # What users run. Tests and benchmarks have the compiler's warnings and tests/tidy.
 TIDY_FOLDERS = ("libs", "executor", "gateway", "scheduler-plugin", "sdk", "cli", "functions")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -110,9 +113,9 @@ def tidy_looks(build):
             yield Look(sources, [CLANG_TIDY, "--quiet", "-p", str(build), *EXTRA_ARGUMENTS, str(file)], root)
 
 
-def front_end_looks(build):
+def front_end_looks(build, wanted):
     for file, words, directory in commands(build):
-        if own(file, OWN_FOLDERS):
+        if own(file, OWN_FOLDERS if file in wanted else APART_FOLDERS):
             words = [word for word in words if not word.endswith("ccache")]
             output = words.index("-o")
             yield Look([file], [*words[:output], *words[output + 2:], "-fsyntax-only"], directory)
@@ -121,7 +124,7 @@ def front_end_looks(build):
 def main():
     together, apart = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     wanted = {root / name for name in sys.argv[3:]}
-    looks = {look.name + look.command[0]: look for look in [*tidy_looks(together), *front_end_looks(apart)]
+    looks = {look.name + look.command[0]: look for look in [*tidy_looks(together), *front_end_looks(apart, wanted)]
              if not wanted or wanted & set(look.sources)}
     clean = root / "build" / "lint"
     clean.mkdir(parents=True, exist_ok=True)
