@@ -11,7 +11,7 @@ namespace orchid::executor {
 
 Result<void> DataMappings::map(const DataId& data, int file, std::uint64_t bytes) {
   if (mapped_.contains(data)) return {};  // within a call, and nobody was told
-  struct stat status {};
+  struct stat status{};
   // Not fstat(), for which the C library asks with a path: the sandbox refuses that.
   if (::syscall(SYS_fstat, file, &status) != 0) return fail_errno("status of data's memory file");
   auto mapped = MappedFile::map(file, {.limit = ByteCount{bytes}});

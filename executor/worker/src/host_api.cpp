@@ -307,8 +307,9 @@ std::int32_t orchid_leased_fence(orchid_call* call, std::uint32_t memory) {
   return tell(call, call->memory.fence(memory));
 }
 
-std::int32_t orchid_invoke(orchid_call* call, const char* function, const void* input,
-                           std::size_t input_size, const void** output, std::size_t* output_size) {
+std::int32_t orchid_invoke_inline(orchid_call* call, const char* function, const void* input,
+                                  std::size_t input_size, const void** output,
+                                  std::size_t* output_size) {
   std::span<const std::byte> result;
   const std::int32_t status =
       call->inline_calls->run(*call,

@@ -24,7 +24,7 @@ constexpr int looks_for_threads = 50;
 /// /proc/self/task has two links of its own and one for each thread; its entries need not be read.
 /// Not fstat(), for which the C library asks with a path.
 int count_threads(int tasks) {
-  struct stat status {};
+  struct stat status{};
   if (::syscall(SYS_fstat, tasks, &status) != 0) return -1;
   return static_cast<int>(status.st_nlink) - 2;
 }

@@ -12,7 +12,7 @@ namespace orchid::executor {
 namespace {
 
 std::int32_t refuse(orchid_call& call, std::int32_t status, const std::string& why) {
-  call.set_message("orchid_invoke: " + why);
+  call.set_message("orchid_invoke_inline: " + why);
   return status;
 }
 
@@ -35,6 +35,7 @@ orchid_call part_of(const orchid_call& caller, const LoadedModule& module, Devic
           .output_limit = caller.output_limit,
           .data = {},
           .objects = caller.objects,
+          .memory = caller.memory,
           .stream = nullptr,
           .crew = caller.crew,
           .message = caller.message,

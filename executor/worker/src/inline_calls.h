@@ -1,4 +1,5 @@
-// worker/inline_calls.h: entries that another entry has run in its own place (orchid_invoke).
+// worker/inline_calls.h: entries that another entry has run in its own place
+// (orchid_invoke_inline).
 #pragma once
 #include <array>
 #include <cstddef>
@@ -33,8 +34,8 @@ class InlineCalls {
     std::string_view function;
     std::span<const std::byte> input;
   };
-  /// Runs it, and returns its status, or what orchid_invoke says in its place. `output` is valid
-  /// until the caller's next one has returned, or the caller has.
+  /// Runs it, and returns its status, or what orchid_invoke_inline says in its place. `output` is
+  /// valid until the caller's next one has returned, or the caller has.
   [[nodiscard]] std::int32_t run(orchid_call& caller, const Ask& ask,
                                  std::span<const std::byte>& output);
   /// Room for the output of the entry that runs at `level`, 1 at least. Null: no memory.

@@ -278,8 +278,8 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   auto* depot = new ServiceClient(service_number, stopped);
   auto* objects = new CallObjects(*depot, *data);
   auto* memory = new CallMemory(*depot, stopped);
-  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, *objects,
-                             *memory, rate, control, birth.core, lane->progress(), crew});
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *modules, *data,
+                             *objects, *memory, rate, control, birth.core, lane->progress(), crew});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

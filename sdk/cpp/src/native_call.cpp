@@ -78,12 +78,13 @@ void orchid_log(orchid_call*, const char* text, std::size_t size) {
 int orchid_should_stop(orchid_call*) { return 0; }
 void orchid_progress(orchid_call*, double) {}
 std::int64_t orchid_time_left_ns(orchid_call*) { return std::numeric_limits<std::int64_t>::max(); }
-std::int32_t orchid_invoke(orchid_call* call, const char*, const void*, std::size_t,
-                           const void** output, std::size_t* output_size) {
+std::int32_t orchid_invoke_inline(orchid_call* call, const char*, const void*, std::size_t,
+                                  const void** output, std::size_t* output_size) {
   if (output != nullptr) *output = nullptr;
   if (output_size != nullptr) *output_size = 0;
   call->message =
-      "orchid_invoke: a call within the program has no other entries: call the function through a "
+      "orchid_invoke_inline: a call within the program has no other entries: call the function "
+      "through a "
       "lease";
   return ORCHID_NO_FUNCTION;
 }

@@ -36,7 +36,7 @@ ORCHID_ENTRY(ask_inline) {
   const void* output = nullptr;
   std::size_t size = 0;
   const std::int32_t status =
-      orchid_invoke(call, wish.function.c_str(), wish.rest, wish.size, &output, &size);
+      orchid_invoke_inline(call, wish.function.c_str(), wish.rest, wish.size, &output, &size);
   return status == ORCHID_OK ? give(call, output, size) : status;
 }
 
@@ -44,7 +44,7 @@ ORCHID_ENTRY(ask_inline) {
 ORCHID_ENTRY(tolerate) {
   const Wish wish = wish_of(input, input_size);
   const std::int32_t status =
-      orchid_invoke(call, wish.function.c_str(), wish.rest, wish.size, nullptr, nullptr);
+      orchid_invoke_inline(call, wish.function.c_str(), wish.rest, wish.size, nullptr, nullptr);
   return give(call, &status, sizeof(status));
 }
 
@@ -69,7 +69,7 @@ ORCHID_ENTRY(sixteen_times) {
   const void* bytes = input;
   std::size_t size = input_size;
   for (int i = 0; i < 4; ++i)
-    if (const std::int32_t status = orchid_invoke(call, "twice", bytes, size, &bytes, &size);
+    if (const std::int32_t status = orchid_invoke_inline(call, "twice", bytes, size, &bytes, &size);
         status != ORCHID_OK)
       return status;
   return give(call, bytes, size);
@@ -80,14 +80,14 @@ ORCHID_ENTRY(deeper) {
   const void* output = nullptr;
   std::size_t size = 0;
   std::uint32_t depth = 0;
-  if (orchid_invoke(call, "deeper", input, input_size, &output, &size) == ORCHID_OK)
+  if (orchid_invoke_inline(call, "deeper", input, input_size, &output, &size) == ORCHID_OK)
     std::memcpy(&depth, output, sizeof(depth));
   ++depth;
   return give(call, &depth, sizeof(depth));
 }
 /// The same, and fails when it may not any more.
 ORCHID_ENTRY(too_deep) {
-  return orchid_invoke(call, "too_deep", input, input_size, nullptr, nullptr);
+  return orchid_invoke_inline(call, "too_deep", input, input_size, nullptr, nullptr);
 }
 
 ORCHID_ENTRY(throws) { throw std::out_of_range("it is too far"); }
@@ -111,7 +111,7 @@ ORCHID_ENTRY(rounds_up) {
 
 /// Output: how it rounds after the other one has, and what is left of the time.
 ORCHID_ENTRY(stays_as_it_was) {
-  if (orchid_invoke(call, "rounds_up", input, input_size, nullptr, nullptr) != ORCHID_OK)
+  if (orchid_invoke_inline(call, "rounds_up", input, input_size, nullptr, nullptr) != ORCHID_OK)
     return ORCHID_ERROR;
   const std::int32_t same = std::fegetround() == FE_TONEAREST ? 1 : 0;
   return give(call, &same, sizeof(same));

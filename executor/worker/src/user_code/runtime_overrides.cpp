@@ -155,7 +155,7 @@ void* find_host_function(std::string_view name) {
       {"orchid_should_stop", address_of(orchid_should_stop)},
       {"orchid_progress", address_of(orchid_progress)},
       {"orchid_time_left_ns", address_of(orchid_time_left_ns)},
-      {"orchid_invoke", address_of(orchid_invoke)},
+      {"orchid_invoke_inline", address_of(orchid_invoke_inline)},
       {"orchid_spawn", address_of(orchid_spawn)},
       {"orchid_then", address_of(orchid_then)},
       {"orchid_child", address_of(orchid_child)},

@@ -52,14 +52,15 @@ class Call {
     if (orchid_child(call_, index, &output, &size) != ORCHID_OK) return {};
     return {static_cast<const std::byte*>(output), size};
   }
-  /// The output of another entry that runs here and now: orchid_invoke in function.h, also for how
-  /// long it is valid. Nothing: it has failed, and the call's error says why if this entry returns
-  /// an error.
+  /// The output of another entry that runs here and now: orchid_invoke_inline in function.h, also
+  /// for how long it is valid. Nothing: it has failed, and the call's error says why if this entry
+  /// returns an error.
   [[nodiscard]] std::optional<std::span<const std::byte>> invoke(const char* function,
-                                                                  std::span<const std::byte> input) {
+                                                                 std::span<const std::byte> input) {
     const void* output = nullptr;
     std::size_t size = 0;
-    if (orchid_invoke(call_, function, input.data(), input.size(), &output, &size) != ORCHID_OK)
+    if (orchid_invoke_inline(call_, function, input.data(), input.size(), &output, &size) !=
+        ORCHID_OK)
       return std::nullopt;
     return std::span(static_cast<const std::byte*>(output), size);
   }

@@ -200,7 +200,7 @@ int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, co
  * client has asked for; a worker of a call over HTTP has its own alone. Nothing is fetched.
  *
  * ORCHID_OK: *output is what it has written, aligned to 64 bytes: at most what a call may answer
- * here, in the worker's memory. It is valid until the next orchid_invoke of this entry has
+ * here, in the worker's memory. It is valid until the next orchid_invoke_inline of this entry has
  * returned, or this entry returns; so it may be that one's input. NULL for `output` and
  * `output_size`: nobody wants it. Anything else: the status of that entry, ORCHID_ERROR for an
  * exception that escaped from it or when entries are 32 deep within each other, or
@@ -211,8 +211,8 @@ int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, co
  * It gets no chunks of a stream, and cannot let the call go on at another member, nor spawn. How it
  * has set rounding is put back as at a call's start. */
 enum { ORCHID_NO_FUNCTION = 32 };
-int32_t orchid_invoke(orchid_call* call, const char* function, const void* input, size_t input_size,
-                      const void** output, size_t* output_size);
+int32_t orchid_invoke_inline(orchid_call* call, const char* function, const void* input,
+                             size_t input_size, const void** output, size_t* output_size);
 
 /* Fork and join, in crews. No entry ever waits for another: it says which children are to run, says
  * what the call goes on with when all of them have answered, and returns ORCHID_OK:
@@ -221,12 +221,12 @@ int32_t orchid_invoke(orchid_call* call, const char* function, const void* input
  *     orchid_spawn(call, "part", &right, sizeof right);
  *     return orchid_then(call, "join", &state, sizeof state);
  *
- * orchid_spawn: a child of this call, which is a run of `function` (a name as for orchid_invoke)
- * with `size` bytes of input. orchid_then: where the call goes on, with `size` bytes of its own as
- * its input; a later one replaces it. Both take at most 64 KiB, which are copied now; all begins
- * when this entry has returned ORCHID_OK, and what it has written is not sent. A call that spawns
- * has to say orchid_then; one that says orchid_then alone goes on at once. `entry`, too, may spawn
- * and say orchid_then, and so may children.
+ * orchid_spawn: a child of this call, which is a run of `function` (a name as for
+ * orchid_invoke_inline) with `size` bytes of input. orchid_then: where the call goes on, with
+ * `size` bytes of its own as its input; a later one replaces it. Both take at most 64 KiB, which
+ * are copied now; all begins when this entry has returned ORCHID_OK, and what it has written is not
+ * sent. A call that spawns has to say orchid_then; one that says orchid_then alone goes on at once.
+ * `entry`, too, may spawn and say orchid_then, and so may children.
  *
  * Children wait at this member, and the one that was spawned first runs first, before older ones
  * that wait; members that have nothing to do are given the oldest. The call goes on at this member.
