@@ -39,6 +39,7 @@ MAY_INCLUDE = {
     "functions": ["libs/function_abi"],
     # A program that calls a function stands beside it, and is a user of the SDK like any other. What becomes bitcode is not in there.
     "functions/blackscholes/offload": ["libs/function_abi", "sdk"],
+    "functions/insitu/simulation": ["libs/function_abi", "sdk"],
     "functions/integral/mpi": ["libs/function_abi", "sdk"],
 }
 # Where the project's own header folders stand: the first folder of an #include, and the part it belongs to.

@@ -1,0 +1,173 @@
+// functions/insitu: a simulation whose fields are looked at while it goes on:
+// insitu-heat FLOW SIDE STEPS EVERY
+//
+// Heat spreads in a square of SIDE × SIDE cells. Every EVERY steps the field becomes a data object,
+// and the flow in the file FLOW looks at it. The simulation waits for nobody: when it has as many
+// looks under way as it may, or nobody takes one, it goes on without. At the end it waits for those
+// that are under way.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "orchid/client.h"
+
+namespace {
+
+constexpr std::size_t most_under_way = 4;
+constexpr std::chrono::minutes last_wait{5};
+
+class Plate {
+ public:
+  /// Cold, and hot in a corner.
+  explicit Plate(std::size_t side) : side_(side), cells_(side * side), next_(cells_) {
+    for (std::size_t y = 0; y < side / 4; ++y)
+      std::fill_n(cells_.begin() + static_cast<std::ptrdiff_t>(y * side), side / 4, 1.0);
+  }
+  /// Each cell exchanges heat with its neighbours; nothing leaves the plate.
+  void step() {
+    constexpr double part = 0.2;
+    for (std::size_t y = 0; y < side_; ++y)
+      for (std::size_t x = 0; x < side_; ++x) {
+        const double own = at(x, y);
+        const double around = (x > 0 ? at(x - 1, y) : own) + (x + 1 < side_ ? at(x + 1, y) : own) +
+                              (y > 0 ? at(x, y - 1) : own) + (y + 1 < side_ ? at(x, y + 1) : own);
+        next_[y * side_ + x] = own + part * (around - 4 * own);
+      }
+    std::swap(cells_, next_);
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return std::as_bytes(std::span(cells_));
+  }
+
+ private:
+  [[nodiscard]] double at(std::size_t x, std::size_t y) const { return cells_[y * side_ + x]; }
+  std::size_t side_;
+  std::vector<double> cells_;
+  std::vector<double> next_;
+};
+
+/// Looks at fields; used by one thread at a time.
+class Looks {
+ public:
+  explicit Looks(std::string document, std::size_t side)
+      : document_(std::move(document)), side_(side) {}
+
+  /// Begins one, if there is room for it, and takes what has ended.
+  void look(std::uint64_t step, const Plate& plate) {
+    take_ended();
+    if (under_way_.size() == most_under_way) {
+      ++left_out_;
+      return;
+    }
+    try {
+      const std::span<const std::byte> bytes = plate.bytes();
+      const orchid::DataInfo field = client_.write_data(
+          "", bytes.size(),
+          [&](std::span<std::byte> room) { std::ranges::copy(bytes, room.begin()); });
+      under_way_.push_back(
+          {.step = step,
+           .field = field.id,
+           .flow = client_.submit_flow(
+               {.document = document_,
+                .inputs = {{"field", '"' + field.id + '"'}, {"columns", std::to_string(side_)}}})});
+    } catch (const orchid::Error& error) {
+      ++left_out_;
+      std::fprintf(stderr, "step %llu is not looked at: %s\n",
+                   static_cast<unsigned long long>(step), error.what());
+    }
+  }
+  /// Of all that are under way.
+  void finish() {
+    const auto end = std::chrono::steady_clock::now() + last_wait;
+    for (; !under_way_.empty() && std::chrono::steady_clock::now() < end; take_ended())
+      wait_for_first();
+    std::printf("%llu looks, %llu left out\n", static_cast<unsigned long long>(taken_),
+                static_cast<unsigned long long>(left_out_ + under_way_.size()));
+  }
+
+ private:
+  struct Look {
+    std::uint64_t step;
+    std::string field;
+    orchid::SubmittedFlow flow;
+  };
+  void wait_for_first() {
+    constexpr std::chrono::seconds at_a_time{10};
+    try {
+      (void)under_way_.front().flow.wait(at_a_time);
+    } catch (const orchid::Error& error) {
+      std::fprintf(stderr, "%s\n", error.what());  // the gateway is away: it may come again
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+  void take_ended() {
+    std::erase_if(under_way_, [this](const Look& look) { return take(look); });
+  }
+  /// Whether it has ended.
+  bool take(const Look& look) try {
+    const orchid::FlowStatus status = look.flow.status();
+    if (!status.has_ended()) return false;
+    const std::string said = status.state == "done" ? look.flow.outputs() : status.message;
+    std::printf("step %llu: %s\n", static_cast<unsigned long long>(look.step), said.c_str());
+    std::fflush(stdout);
+    (status.state == "done" ? taken_ : left_out_) += 1;
+    look.flow.remove();
+    client_.remove_data(look.field);
+    return true;
+  } catch (const orchid::Error& error) {
+    std::fprintf(stderr, "step %llu: %s\n", static_cast<unsigned long long>(look.step),
+                 error.what());
+    return false;
+  }
+
+  std::string document_;
+  std::size_t side_;
+  orchid::Client client_;
+  std::vector<Look> under_way_;
+  std::uint64_t taken_ = 0;
+  std::uint64_t left_out_ = 0;
+};
+
+int simulate(const char* file, std::uint64_t side, std::uint64_t steps, std::uint64_t every) {
+  std::ifstream document(file);
+  if (!document) {
+    std::fprintf(stderr, "%s cannot be read\n", file);
+    return 2;
+  }
+  Plate plate(side);
+  Looks looks(std::string(std::istreambuf_iterator<char>(document), {}), side);
+  for (std::uint64_t step = 1; step <= steps; ++step) {
+    plate.step();
+    if (step % every == 0) looks.look(step, plate);
+  }
+  looks.finish();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  constexpr std::uint64_t largest_side = 1 << 15;
+  const auto number = [&](int at) { return at < argc ? std::strtoull(argv[at], nullptr, 10) : 0; };
+  if (argc != 5 || number(2) < 4 || number(2) > largest_side || number(3) == 0 || number(4) == 0) {
+    std::fprintf(stderr, "insitu-heat FLOW SIDE STEPS EVERY, with a side of 4 to 32768 cells\n");
+    return 2;
+  }
+  try {
+    return simulate(argv[1], number(2), number(3), number(4));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "insitu-heat: %s\n", error.what());
+    return 1;
+  }
+}
