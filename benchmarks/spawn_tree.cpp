@@ -3,8 +3,8 @@
 //
 // Trees of Fibonacci (two children for each call, and hardly any work) and the unbalanced tree of
 // functions/tree, on two members with a core each. OpenMP is the floor: its tasks share one process
-// and trust each other. Dask.distributed and Ray would be the rivals; they are installed nowhere
-// where this has run, so they have no rows.
+// and trust each other. The rivals are Dask.distributed and Ray on the same cores, with smaller
+// trees, as they take long; where they are not installed their rows are left out.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "harness/machine.h"
 #include "local_crew.h"
 #include "local_lease.h"
+#include "task_system.h"
 
 namespace orchid::bench {
 namespace {
@@ -103,6 +104,72 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
+constexpr std::uint32_t small_input = 12;
+constexpr std::uint64_t small_output = 144;
+constexpr std::uint64_t small_tasks = 465;
+constexpr std::uint64_t least_nodes = 300;  // of the tree
+constexpr std::uint64_t most_nodes = 600;
+/// A child costs a twentieth of a task there at most.
+constexpr double most_of_rival = 0.05;
+
+/// What an Orchid crew has run, and a rival is to run as well.
+struct Trees {
+  const CrewFunction& fib;
+  const CrewFunction& tree;
+};
+
+Round rival_round(TaskSystem& system, const std::string& line, std::uint64_t expected) {
+  return [&system, line, expected]() -> Result<std::vector<double>> {
+    const auto walked = system.walk(line);
+    if (!walked) return fail(walked.error());
+    if (walked->result != expected)
+      return fail(ErrorCode::internal, "a rival came to " + std::to_string(walked->result));
+    return std::vector{walked->took.count() / static_cast<double>(walked->tasks)};
+  };
+}
+
+void compare_with(Bench& bench, const std::string& name, const std::string& what,
+                  const Trees& trees) {
+  auto system = TaskSystem::start(name, members);
+  if (!system) {
+    std::fprintf(stderr, "%s has no rows: %s; install it: %s\n", what.c_str(),
+                 system.error().message.c_str(), TaskSystem::how_to_install);
+    return;
+  }
+  const Description rival{what + ", same cores",
+                          std::string(RIVALS_PYTHON " " RIVALS_SCRIPT " ") + name, ""};
+  const std::vector<Promise> promises{
+      {Statistic::p50, {Target::Direction::at_most, most_of_rival}}};
+  bench.compare(
+      {.row = "fib(12), a child against " + name,
+       .unit = "us",
+       .round =
+           [&] {
+             return timed(small_tasks, small_output, [&] {
+               return first_word(trees.fib.invoke(1, bytes_of(small_input)).output);
+             });
+           },
+       .baseline = rival,
+       .baseline_round = rival_round(*system, "fib " + std::to_string(small_input), small_output),
+       .promises = promises});
+  Branch root{.name = 1};
+  std::uint64_t nodes = 0;
+  while ((nodes = in_tasks([&] { return tree_of_tasks(root); })) < least_nodes ||
+         nodes > most_nodes)
+    ++root.name;
+  bench.compare(
+      {.row = "unbalanced tree, a node against " + name,
+       .unit = "us",
+       .round =
+           [&] {
+             return timed(nodes, nodes,
+                          [&] { return first_word(trees.tree.invoke(1, bytes_of(root)).output); });
+           },
+       .baseline = rival,
+       .baseline_round = rival_round(*system, "tree " + std::to_string(root.name) + " 0", nodes),
+       .promises = promises});
+}
+
 int run(Bench& bench) {
   const std::vector<int> cores = allowed_cores();
   if (cores.size() < members) {
@@ -160,6 +227,9 @@ int run(Bench& bench) {
                        },
                    .promises = {}});
   }
+  const Trees trees{.fib = fib, .tree = tree};
+  compare_with(bench, "dask", "Dask.distributed", trees);
+  compare_with(bench, "ray", "Ray", trees);
   return bench.report();
 }
 

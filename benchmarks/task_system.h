@@ -1,0 +1,49 @@
+// benchmarks/task_system.h: rivals in Python (benchmarks/spawn_tree_rivals.py): trees of tasks of
+// Dask.distributed or Ray, on the cores of this program.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+#include "processes/child_process.h"
+
+namespace orchid::bench {
+
+/// Its processes end with it. Used by one thread.
+class TaskSystem {
+ public:
+  /// `name`: "dask" or "ray". It takes tasks when this returns. Errors: `not_found`: it is not
+  /// installed; `timed_out`, `system`.
+  [[nodiscard]] static Result<TaskSystem> start(const std::string& name, int cores);
+
+  TaskSystem(TaskSystem&&) = default;
+  TaskSystem& operator=(TaskSystem&&) = delete;
+  /// It ends its own processes when nobody asks it any more.
+  ~TaskSystem();
+
+  struct Walk {
+    std::uint64_t tasks = 0;
+    std::uint64_t result = 0;
+    std::chrono::duration<double, std::micro> took{};
+  };
+  /// `tree`: as spawn_tree_rivals.py takes it. Errors: `timed_out`, `unreachable`, `internal`.
+  [[nodiscard]] Result<Walk> walk(const std::string& tree);
+
+  /// How its rows are made possible.
+  static constexpr const char* how_to_install =
+      "python3 -m venv build/rivals && build/rivals/bin/pip install distributed ray";
+
+ private:
+  TaskSystem(UniqueFd input, UniqueFd output, processes::ChildProcess process)
+      : input_(std::move(input)), output_(std::move(output)), process_(std::move(process)) {}
+  [[nodiscard]] Result<std::string> line(std::chrono::seconds patience);
+
+  UniqueFd input_;   // its, to write
+  UniqueFd output_;  // its, to read
+  std::string read_;
+  processes::ChildProcess process_;
+};
+
+}  // namespace orchid::bench
