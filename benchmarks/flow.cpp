@@ -3,7 +3,9 @@
 // A chain of 1000 nodes whose function gives what it gets, against as many asynchronous calls of
 // the SDK, one after the other; and 1 -> 10 000 -> 1, a map with partition and merge, against
 // Lease::map and the two calls around it. Values are 8 bytes. Flows have a lease of one worker, and
-// the bare calls another one.
+// the bare calls another one. The rivals are Dask.distributed, Parsl and HyperQueue on as many
+// cores, with smaller graphs, as they take long; where they are not installed their rows are left
+// out.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +23,7 @@
 #include "harness/bench.h"
 #include "local_orchid.h"
 #include "orchid/client.h"
+#include "task_system.h"
 
 namespace orchid::bench {
 namespace {
@@ -34,17 +37,16 @@ constexpr auto functions =
     "functions: {flow_functions.same: 'u64(u64)', flow_functions.up_to: 'span<u64>(u64)', "
     "flow_functions.sum: 'u64(span<u64>)'}\n";
 
-std::string chain() {
+std::string chain(int length) {
   std::string nodes;
   std::string edges = "- {from: n, to: n0}\n";
-  for (int i = 0; i < chain_length; ++i) {
+  for (int i = 0; i < length; ++i) {
     const std::string name = "n" + std::to_string(i);
     nodes += "  " + name + ": {kind: call, function: flow_functions.same}\n";
-    if (i + 1 < chain_length)
-      edges += "- {from: " + name + ", to: n" + std::to_string(i + 1) + "}\n";
+    if (i + 1 < length) edges += "- {from: " + name + ", to: n" + std::to_string(i + 1) + "}\n";
   }
   return std::string("flow: chain\n") + functions + "inputs: {n: u64}\nnodes:\n" + nodes +
-         "edges:\n" + edges + "outputs: {r: n" + std::to_string(chain_length - 1) + "}\n";
+         "edges:\n" + edges + "outputs: {r: n" + std::to_string(length - 1) + "}\n";
 }
 
 std::string fan() {
@@ -160,6 +162,48 @@ Result<std::vector<double>> difference(const Round& flow, const Round& bare) {
   return std::vector<double>{with->front() - without->front()};
 }
 
+constexpr int short_chain = 100;
+constexpr std::uint64_t few_pieces = 1000;
+/// A node costs a twentieth of a task there at most.
+constexpr double most_of_rival = 0.05;
+
+void compare_with(Bench& bench, const std::string& name, const std::string& what,
+                  FlowWorker& worker) {
+  auto system = TaskSystem::start(name, 1);
+  if (!system) {
+    std::fprintf(stderr, "%s has no rows: %s; install it: %s\n", what.c_str(),
+                 system.error().message.c_str(), TaskSystem::how_to_install);
+    return;
+  }
+  const auto rival = [&](const std::string& graph, std::uint64_t wanted) -> Round {
+    return [&system, graph, wanted]() -> Result<std::vector<double>> {
+      const auto walked = system->walk(graph);
+      if (!walked) return fail(walked.error());
+      if (walked->result != wanted)
+        return fail(ErrorCode::internal, "a rival came to " + std::to_string(walked->result));
+      return std::vector{walked->took.count() / static_cast<double>(walked->tasks)};
+    };
+  };
+  const Description description{what, std::string(RIVALS_PYTHON " " RIVALS_SCRIPT " ") + name, ""};
+  const std::vector<Promise> promises{
+      {Statistic::p50, {Target::Direction::at_most, most_of_rival}}};
+  const flow::Plan chain_plan = plan_of(chain(short_chain));
+  const flow::Plan fan_plan = plan_of(fan());
+  bench.compare({.row = "a node of a chain of 100 against " + name,
+                 .unit = "us",
+                 .round = [&] { return run_flow(worker, chain_plan, 7, 7, short_chain); },
+                 .baseline = description,
+                 .baseline_round = rival("chain " + std::to_string(short_chain), 7),
+                 .promises = promises});
+  constexpr std::uint64_t sum = few_pieces * (few_pieces + 1) / 2;
+  bench.compare({.row = "a piece of 1 -> 1000 -> 1 against " + name,
+                 .unit = "us",
+                 .round = [&] { return run_flow(worker, fan_plan, few_pieces, sum, few_pieces); },
+                 .baseline = description,
+                 .baseline_round = rival("fan " + std::to_string(few_pieces), sum),
+                 .promises = promises});
+}
+
 int run(Bench& bench) {
   auto orchid = tests::LocalOrchid::start(PROGRAMS);
   if (!orchid) {
@@ -168,7 +212,7 @@ int run(Bench& bench) {
   }
   Client client({.gateway = orchid->address(), .token = orchid->token()});
   client.deploy_file("flow_functions", FLOW_FUNCTIONS);
-  const flow::Plan chain_plan = plan_of(chain());
+  const flow::Plan chain_plan = plan_of(chain(chain_length));
   const flow::Plan fan_plan = plan_of(fan());
   FlowWorker worker(client);
   const auto run_chain = [&] { return run_flow(worker, chain_plan, 7, 7, chain_length); };
@@ -199,6 +243,9 @@ int run(Bench& bench) {
                  .unit = "us",
                  .round = [&] { return difference(run_fan, bare_fan); },
                  .promises = {{Statistic::p50, {Target::Direction::at_most, 5}}}});
+  compare_with(bench, "dask", "Dask.distributed", worker);
+  compare_with(bench, "parsl", "Parsl", worker);
+  compare_with(bench, "hyperqueue", "HyperQueue", worker);
   return bench.report();
 }
 

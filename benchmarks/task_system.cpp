@@ -12,7 +12,7 @@ namespace orchid::bench {
 namespace {
 
 constexpr std::chrono::seconds patience_to_start{120};
-constexpr std::chrono::seconds patience_for_tree{120};
+constexpr std::chrono::seconds patience_for_graph{120};
 constexpr std::chrono::seconds patience_to_end{20};
 
 struct Pipe {
@@ -57,11 +57,11 @@ TaskSystem::~TaskSystem() {
   (void)process_.wait(patience_to_end);
 }
 
-Result<TaskSystem::Walk> TaskSystem::walk(const std::string& tree) {
-  const std::string asked = tree + "\n";
+Result<TaskSystem::Walk> TaskSystem::walk(const std::string& graph) {
+  const std::string asked = graph + "\n";
   if (::write(input_.get(), asked.data(), asked.size()) != static_cast<ssize_t>(asked.size()))
     return fail_errno("write to a rival");
-  auto answer = line(patience_for_tree);
+  auto answer = line(patience_for_graph);
   if (!answer) return fail(std::move(answer.error()));
   Walk walk;
   double microseconds = 0;

@@ -1,5 +1,5 @@
-// benchmarks/task_system.h: rivals in Python (benchmarks/spawn_tree_rivals.py): trees of tasks of
-// Dask.distributed or Ray, on the cores of this program.
+// benchmarks/task_system.h: rivals in Python (benchmarks/task_systems.py): graphs of tasks, on the
+// cores of this program.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace orchid::bench {
 /// Its processes end with it. Used by one thread.
 class TaskSystem {
  public:
-  /// `name`: "dask" or "ray". It takes tasks when this returns. Errors: `not_found`: it is not
-  /// installed; `timed_out`, `system`.
+  /// `name`: as task_systems.py has it. It takes tasks when this returns. Errors: `not_found`: it
+  /// is not installed; `timed_out`, `system`.
   [[nodiscard]] static Result<TaskSystem> start(const std::string& name, int cores);
 
   TaskSystem(TaskSystem&&) = default;
@@ -28,12 +28,13 @@ class TaskSystem {
     std::uint64_t result = 0;
     std::chrono::duration<double, std::micro> took{};
   };
-  /// `tree`: as spawn_tree_rivals.py takes it. Errors: `timed_out`, `unreachable`, `internal`.
-  [[nodiscard]] Result<Walk> walk(const std::string& tree);
+  /// `graph`: as the benchmark's script takes it. Errors: `timed_out`, `unreachable`, `internal`.
+  [[nodiscard]] Result<Walk> walk(const std::string& graph);
 
   /// How its rows are made possible.
   static constexpr const char* how_to_install =
-      "python3 -m venv build/rivals && build/rivals/bin/pip install distributed ray";
+      "python3 -m venv build/rivals && build/rivals/bin/pip install distributed ray parsl "
+      "hyperqueue";
 
  private:
   TaskSystem(UniqueFd input, UniqueFd output, processes::ChildProcess process)

@@ -7,6 +7,7 @@
 // that are under way.
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -83,8 +84,7 @@ class Looks {
                 .inputs = {{"field", '"' + field.id + '"'}, {"columns", std::to_string(side_)}}})});
     } catch (const orchid::Error& error) {
       ++left_out_;
-      std::fprintf(stderr, "step %llu is not looked at: %s\n",
-                   static_cast<unsigned long long>(step), error.what());
+      std::fprintf(stderr, "step %" PRIu64 " is not looked at: %s\n", step, error.what());
     }
   }
   /// Of all that are under way.
@@ -92,8 +92,7 @@ class Looks {
     const auto end = std::chrono::steady_clock::now() + last_wait;
     for (; !under_way_.empty() && std::chrono::steady_clock::now() < end; take_ended())
       wait_for_first();
-    std::printf("%llu looks, %llu left out\n", static_cast<unsigned long long>(taken_),
-                static_cast<unsigned long long>(left_out_ + under_way_.size()));
+    std::printf("%" PRIu64 " looks, %" PRIu64 " left out\n", taken_, left_out_ + under_way_.size());
   }
 
  private:
@@ -119,15 +118,14 @@ class Looks {
     const orchid::FlowStatus status = look.flow.status();
     if (!status.has_ended()) return false;
     const std::string said = status.state == "done" ? look.flow.outputs() : status.message;
-    std::printf("step %llu: %s\n", static_cast<unsigned long long>(look.step), said.c_str());
+    std::printf("step %" PRIu64 ": %s\n", look.step, said.c_str());
     std::fflush(stdout);
     (status.state == "done" ? taken_ : left_out_) += 1;
     look.flow.remove();
     client_.remove_data(look.field);
     return true;
   } catch (const orchid::Error& error) {
-    std::fprintf(stderr, "step %llu: %s\n", static_cast<unsigned long long>(look.step),
-                 error.what());
+    std::fprintf(stderr, "step %" PRIu64 ": %s\n", look.step, error.what());
     return false;
   }
 
