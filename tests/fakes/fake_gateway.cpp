@@ -41,6 +41,11 @@ std::optional<FakeRequest> cut_request(std::string& text) {
   return request;
 }
 
+/// Whether `text` is a head alone, whose body comes when it is asked for.
+bool waits_for_continue(const std::string& text) {
+  return text.ends_with("\r\n\r\n") && text.find("Expect: 100-continue") != std::string::npos;
+}
+
 }  // namespace
 
 FakeGateway::FakeGateway(Handler handler)
@@ -120,7 +125,8 @@ bool FakeGateway::take(Connection& connection) {
     }
     if (!answer(connection, *request)) return false;
   }
-  return true;
+  return !waits_for_continue(connection.received) ||
+         say(connection, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 bool FakeGateway::answer(Connection& connection, const FakeRequest& request) {
@@ -129,6 +135,10 @@ bool FakeGateway::answer(Connection& connection, const FakeRequest& request) {
   std::string text = "HTTP/1.1 " + std::to_string(answer.status) + " As Told\r\n";
   for (const std::string& header : answer.headers) text += header + "\r\n";
   text += "Content-Length: " + std::to_string(answer.body.size()) + "\r\n\r\n" + answer.body;
+  return say(connection, text);
+}
+
+bool FakeGateway::say(const Connection& connection, const std::string& text) {
   return ::send(connection.socket.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
          static_cast<ssize_t>(text.size());
 }

@@ -56,6 +56,7 @@ class FakeGateway {
   void serve();
   [[nodiscard]] bool take(Connection& connection);
   [[nodiscard]] bool answer(Connection& connection, const FakeRequest& request);
+  [[nodiscard]] static bool say(const Connection& connection, const std::string& text);
 
   Handler handler_;
   std::string address_;
