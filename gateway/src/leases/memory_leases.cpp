@@ -1,6 +1,7 @@
 #include "leases/memory_leases.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +20,12 @@ constexpr std::size_t memory_key_bytes = 16;
 constexpr milliseconds memory_forget_after{5'000};
 /// Who has ended a lease is not asked for longer whether it is still there.
 constexpr std::chrono::hours remember_ended_for{25};
+
+/// With its colon; empty: it has none.
+std::string_view port_of(std::string_view address) {
+  const auto colon = address.rfind(':');
+  return colon == std::string_view::npos ? std::string_view() : address.substr(colon);
+}
 
 bool lasts_as_leases_do(milliseconds duration) {
   return duration >= ClientLeases::shortest && duration <= ClientLeases::longest;
@@ -155,10 +162,10 @@ void MemoryLeases::hear(const ExecutorId& executor, const MemoryLeased& message,
   lease.key = message.key;
   // Others connect there: only the port is the executor's to say now.
   const Executor* known = parts_.broker.hosts().find(executor);
-  const auto port = message.address.rfind(':');
-  if (known != nullptr && !known->lane_address.empty() && port != std::string::npos)
-    lease.address = known->lane_address.substr(0, known->lane_address.rfind(':')) +
-                    message.address.substr(port);
+  const std::string_view port = port_of(message.address);
+  if (known != nullptr && !known->lane_address.empty() && !port.empty())
+    lease.address =
+        known->lane_address.substr(0, known->lane_address.rfind(':')) + std::string(port);
   if (!lease.waiting) return;
   log::info("event=memory_leased lease={} executor={} bytes={}", to_string(message.lease),
             executor.value(), lease.request.bytes.value);
@@ -331,6 +338,9 @@ void MemoryLeases::executor_joined(const Executor& executor, const std::vector<M
     lease.node = Capacity::name_of(executor);
     lease.boot_id = executor.host.boot_id;
     if (lease.address.empty()) lease.address = one.address;
+    // What it has said of its next process was perhaps lost with the stream before.
+    const bool has_moved = !one.address.empty() && port_of(one.address) != port_of(lease.address);
+    if (!lease.waiting && !lease.key.empty() && has_moved) ask(one.lease, lease, now);
   }
   // Of a stream that has begun afresh: what was said in the old one it may not have heard.
   for (auto next = leases_.begin(); next != leases_.end();) {

@@ -211,6 +211,30 @@ TEST_CASE("the next client gets the port and the key of the next process") {
   CHECK(view.key == key);
 }
 
+TEST_CASE("an executor whose stream begins afresh is asked for the key of a port that is new") {
+  MemoryWorld world;
+  world.join(first, "n1", 1_GiB);
+  const LeaseId lease = world.take(1_MiB);
+  MemoryHeld held{.lease = lease,
+                  .tenant = {.uid = anna, .name = "one"},
+                  .bytes = 1_MiB,
+                  .expires_in = seconds(30),
+                  .address = "127.0.0.1:99"};
+  world.join(first, "n1", 1_GiB, {held});
+  held.address = "";  // its next process does not listen yet, and will be told of
+  world.join(first, "n1", 1_GiB, {held});
+  CHECK(world.count<LeaseMemory>(lease) == 1);
+  held.address = "127.0.0.1:100";
+  world.join(first, "n1", 1_GiB, {held});
+  CHECK(world.count<LeaseMemory>(lease) == 2);
+  // Until it has answered, the old key goes with the old port.
+  CHECK(world.leases.find(anna, lease, world.now)->address == "10.0.0.1:99");
+  const std::string key(32, 'b');
+  world.leases.hear(first, MemoryLeased{lease, "127.0.0.1:100", key}, world.now);
+  CHECK(world.leases.find(anna, lease, world.now)->address == "10.0.0.1:100");
+  CHECK(world.leases.find(anna, lease, world.now)->key == key);
+}
+
 TEST_CASE("a lease that its executor ends, loses, or does not renew is no more") {
   MemoryWorld world;
   world.join(first, "n1", 1_GiB);
