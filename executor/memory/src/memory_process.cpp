@@ -3,6 +3,7 @@
 // nothing can be opened, connected or accepted any more, and only then its first request is read.
 #include "memory_process.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -28,6 +29,8 @@ namespace {
 constexpr ByteCount heap = 256_MiB;
 /// The agent tries again for longer: whoever used the memory before may just be leaving.
 constexpr std::chrono::seconds connect_within{10};
+/// Longer than the agent looks for what has become of a lease.
+constexpr std::chrono::milliseconds fate_within{8'000};
 
 struct Order {
   MemoryMessage message;
@@ -49,6 +52,18 @@ void say(int control, const MemoryMessage& message) {
 int give_up(int control, const Failure& why) {
   say(control, MemoryFailed{.code = why.code, .message = why.message});
   return 1;
+}
+
+/// Who gives memory knows whether a lease has ended; whoever gets no answer may try again.
+bool ask_fate(int control) {
+  say(control, MemoryLost{});
+  pollfd answer{.fd = control, .events = POLLIN, .revents = 0};
+  if (::poll(&answer, 1, static_cast<int>(fate_within.count())) <= 0) return false;
+  const auto packet = receive_packet(control, /*wait=*/false);
+  if (!packet || !*packet) return false;
+  const auto message = parse_memory_message((*packet)->text);
+  const auto* fate = message ? std::get_if<MemoryFate>(&*message) : nullptr;
+  return fate != nullptr && fate->ended;
 }
 
 int serve(int control, int parent_pid, const MemoryServe& order, UniqueFd file) {
@@ -114,7 +129,10 @@ int reach(int control, int parent_pid, const MemoryReach& order, UniqueFd worker
   if (auto closed = confine_further(confinement); !closed)
     ::_exit(give_up(control, closed.error()));
   say(control, MemoryConnected{});
-  const auto served = serve_worker(**memory, {.worker = worker.get(), .control = control});
+  const auto served =
+      serve_worker(**memory, {.worker = worker.get(), .control = control, .lease_has_ended = [&] {
+                                return ask_fate(control);
+                              }});
   if (!served) ::_exit(give_up(control, served.error()));
   say(control, MemoryLeft{});
   ::_exit(0);  // UCX may not close what it has opened

@@ -30,10 +30,12 @@ struct MemoryEncoder {
             {"address", m.address},      {"bytes", m.bytes.value},
             {"wait", to_string(m.wait)}, {"host", m.host}};
   }
+  Json operator()(const MemoryFate& m) const { return {{"type", "fate"}, {"ended", m.ended}}; }
   Json operator()(const MemoryListening& m) const {
     return {{"type", "listening"}, {"address", m.address}};
   }
   Json operator()(const MemoryConnected&) const { return {{"type", "connected"}}; }
+  Json operator()(const MemoryLost&) const { return {{"type", "lost"}}; }
   Json operator()(const MemoryLeft&) const { return {{"type", "left"}}; }
   Json operator()(const MemoryFailed& m) const {
     return {{"type", "failed"}, {"code", to_string(m.code)}, {"message", m.message}};
@@ -55,8 +57,10 @@ std::optional<MemoryMessage> read(const JsonObject& f, std::string_view type) {
                        .bytes = bytes(),
                        .wait = f.parsed("wait", parse_wait_mode),
                        .host = f.text("host")};
+  if (type == "fate") return MemoryFate{f.flag("ended")};
   if (type == "listening") return MemoryListening{f.text("address", longest_address)};
   if (type == "connected") return MemoryConnected{};
+  if (type == "lost") return MemoryLost{};
   if (type == "left") return MemoryLeft{};
   if (type == "failed")
     return MemoryFailed{.code = f.parsed("code", parse_error_code), .message = f.text("message")};

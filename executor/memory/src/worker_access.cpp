@@ -5,6 +5,8 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -32,19 +34,23 @@ MemoryAnswer refusal_of(const Failure& why) {
 
 class WorkerRequests {
  public:
-  WorkerRequests(MemoryClient& memory, int worker) : memory_(memory), worker_(worker) {}
+  WorkerRequests(MemoryClient& memory, const WorkerAccess& sockets)
+      : memory_(memory), worker_(sockets.worker), lease_has_ended_(sockets.lease_has_ended) {}
   /// False: it has hung up.
   [[nodiscard]] Result<bool> hear();
 
  private:
   [[nodiscard]] MemoryAnswer perform(const MemoryAccess& access, std::string_view bytes);
   [[nodiscard]] MemoryAnswer change(const MemoryAccess& access);
+  void name_the_end(MemoryAnswer& answer);
   [[nodiscard]] static MemoryAnswer answer_of(const Result<void>& done) {
     return done ? MemoryAnswer{} : refusal_of(done.error());
   }
 
   MemoryClient& memory_;
   int worker_;
+  const std::function<bool()>& lease_has_ended_;
+  std::optional<bool> ended_;   // once it was asked
   std::vector<std::byte> got_;  // of the request's get
 };
 
@@ -58,6 +64,7 @@ Result<bool> WorkerRequests::hear() {
   if (!access) return fail(ErrorCode::bad_request, "a worker has sent what is no request");
   got_.clear();
   MemoryAnswer answer = perform(access->head, access->bytes);
+  name_the_end(answer);
   answer.sequence = access->head.sequence;
   const bool brings_bytes = answer.verdict == MemoryVerdict::done;
   const std::string_view bytes{reinterpret_cast<const char*>(got_.data()), got_.size()};
@@ -67,6 +74,18 @@ Result<bool> WorkerRequests::hear() {
     return fail(std::move(sent.error()).while_doing("answering a worker"));
   }
   return true;
+}
+
+/// A client cannot tell the end of the memory from that of its connection, and gives up a host that
+/// does not get on.
+void WorkerRequests::name_the_end(MemoryAnswer& answer) {
+  const bool ends = answer.code == ErrorCode::lease_ended || answer.code == ErrorCode::unreachable;
+  if (answer.verdict == MemoryVerdict::done || !ends) return;
+  if (answer.code == ErrorCode::lease_ended && !ended_) ended_ = lease_has_ended_();
+  if (ended_.value_or(false)) return;
+  answer.code = ErrorCode::unreachable;
+  answer.message = "the connection to the memory on host " + memory_.host() +
+                   " has ended, and what was asked of it may be done or not: open the memory again";
 }
 
 MemoryAnswer WorkerRequests::perform(const MemoryAccess& access, std::string_view bytes) {
@@ -104,7 +123,7 @@ MemoryAnswer WorkerRequests::change(const MemoryAccess& access) {
 }  // namespace
 
 Result<void> serve_worker(MemoryClient& memory, const WorkerAccess& sockets) {
-  WorkerRequests requests(memory, sockets.worker);
+  WorkerRequests requests(memory, sockets);
   while (true) {
     std::array waited{pollfd{.fd = sockets.worker, .events = POLLIN, .revents = 0},
                       pollfd{.fd = sockets.control, .events = POLLIN, .revents = 0}};

@@ -1,6 +1,8 @@
 // What a worker asks of a leased memory, and is answered, over its memory socket.
 #pragma once
 
+#include <functional>
+
 #include "foundation/result.h"
 #include "lane_client/memory_client.h"
 
@@ -9,9 +11,12 @@ namespace orchid::executor {
 struct WorkerAccess {
   int worker = -1;   // this process's end of the memory socket
   int control = -1;  // whatever comes from the agent is the sign to end
+  /// The connection has ended: whether the lease has. Asked once.
+  std::function<bool()> lease_has_ended;
 };
 
-/// Until the worker has hung up, or the agent. Nothing of what the worker sends is believed.
+/// Until the worker has hung up, or the agent. Nothing of what the worker sends is believed. It
+/// hears `lease_ended` when the lease has, and `unreachable` when only the way to it is lost.
 /// Errors: `bad_request` (it is no worker of ours that sends such things), `unreachable` (it does
 /// not take its answers).
 [[nodiscard]] Result<void> serve_worker(lane_client::MemoryClient& memory,

@@ -40,6 +40,10 @@ TEST_CASE("a memory process and its agent read what the other has written") {
   CHECK(std::holds_alternative<MemoryConnected>(
       parse_memory_message(encode(MemoryConnected{})).value()));
   CHECK(std::holds_alternative<MemoryLeft>(parse_memory_message(encode(MemoryLeft{})).value()));
+  CHECK(std::holds_alternative<MemoryLost>(parse_memory_message(encode(MemoryLost{})).value()));
+  for (const bool ended : {false, true})
+    CHECK(std::get<MemoryFate>(parse_memory_message(encode(MemoryFate{ended})).value()).ended ==
+          ended);
   const auto failed =
       parse_memory_message(encode(MemoryFailed{ErrorCode::unsupported, "there is no UCX"}));
   CHECK(std::get<MemoryFailed>(failed.value()).code == ErrorCode::unsupported);
@@ -49,6 +53,7 @@ TEST_CASE("a memory process and its agent read what the other has written") {
 TEST_CASE("what is no message of a memory process is named") {
   CHECK(fault_of("{").find("the message") != std::string::npos);
   CHECK(fault_of(R"({"type":"stop"})").find("type") != std::string::npos);
+  CHECK(fault_of(R"({"type":"fate"})").find("ended") != std::string::npos);
   CHECK(fault_of(R"({"type":"failed","code":"none","message":""})").find("code") !=
         std::string::npos);
   CHECK(

@@ -75,6 +75,7 @@ Result<void> MemoryLeases::start_process(LeaseId id, Lease& lease) {
       MemoryProcess::Handlers{
           .listening = [this, id](const std::string& address) { listening(id, address); },
           .connected = [] {},
+          .lost = [] {},
           .ended = [this, id](const std::optional<Failure>& why) { process_ended(id, why); }});
   auto started = process->start({.key = lease.terms.key,
                                  .address = options_.listen.empty() ? this_host : options_.listen,
@@ -89,6 +90,7 @@ void MemoryLeases::listening(LeaseId id, const std::string& address) {
   const auto lease = leases_.find(id);
   if (lease == leases_.end()) return;
   lease->second.address = address;
+  lease->second.was_reachable = true;
   if (!lease->second.ends) tell_leased(*lease);
 }
 
@@ -104,13 +106,15 @@ void MemoryLeases::process_ended(LeaseId id, const std::optional<Failure>& why) 
   if (why) {
     log::warn("event=memory_lost lease={} code={} reason=\"{}\"", to_string(id),
               to_string(why->code), why->message);
-    if (!lease.address.empty()) return forget(found, LeaseEnd::revoked);
+    if (lease.was_reachable) return forget(found, LeaseEnd::revoked);
     const DataId data = lease.room.data;
     leases_.erase(found);
     data_.discard(data, [this, id, why = *why] { refuse(id, why); });
     return;
   }
-  // The last one's port may be anybody's by now, who then sees the key that clients come with.
+  // The last one's port may be anybody's by now, who then sees the key that clients come with: so
+  // nobody is to come there with the new one.
+  lease.address.clear();
   lease.terms.key = random_hex(memory_key_bytes);
   if (auto started = start_process(id, lease); !started) {
     log::error("event=memory_lost lease={} reason=\"{}\"", to_string(id), started.error().message);

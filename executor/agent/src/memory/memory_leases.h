@@ -39,8 +39,9 @@ class MemoryLeases {
   void tick(MonotonicTime now);
   /// What a hello tells of them.
   [[nodiscard]] std::vector<MemoryHeld> introduce(MonotonicTime now) const;
-  /// How a lease of this tenant is reached, or was a moment ago; the address is empty as long as
-  /// nobody has listened for it. Nothing: it has none of that id here.
+  /// How a lease of this tenant is reached. The address is empty while no process listens for it:
+  /// a port that one has let go of may be anybody's, and is never told with the next key. Nothing:
+  /// it has none of that id here, or none any more.
   [[nodiscard]] std::optional<MemoryReach> way_to(LeaseId lease, std::uint32_t tenant) const;
   /// The grant ends.
   void end_all();
@@ -51,7 +52,8 @@ class MemoryLeases {
     MonotonicTime expires;
     DataService::Room room;
     std::unique_ptr<MemoryProcess> process;
-    std::string address{};           // where its process listens, or has listened
+    std::string address{};           // where its process listens; empty: none does
+    bool was_reachable = false;      // a process has listened for it
     std::optional<LeaseEnd> ends{};  // it does: its process has yet to
   };
   using Leases = std::map<LeaseId, Lease>;

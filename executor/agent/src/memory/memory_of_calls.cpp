@@ -15,6 +15,8 @@ namespace {
 
 /// The gateway may have lost the question.
 constexpr std::chrono::milliseconds ask_again_after{1'000};
+/// A lease whose process has just ended is looked at again.
+constexpr std::chrono::milliseconds settle_again_after{100};
 
 /// Begins anywhere: what a gateway says to another process of this executor is not for this one.
 std::uint64_t random_begin() {
@@ -63,6 +65,15 @@ void MemoryOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
   // and the answer goes to the depot that is there when it is given.
   for (const auto& [number, way] : ways_)
     if (way.worker == worker && way.sequence == request.sequence && way.answer) return;
+  const auto wanted = std::ranges::count_if(ways_, [&](const auto& entry) {
+    return entry.second.worker == worker && entry.second.answer;
+  });
+  if (std::cmp_greater_equal(wanted, most_wanted_of_worker))
+    return answer(
+        refusal(request.sequence,
+                {ErrorCode::quota, "this call is opening " + std::to_string(wanted) +
+                                       " leased memories already: wait for these, and try again"}),
+        -1);
   const auto lease = parse_lease_id(request.name);
   if (!lease)
     return answer(refusal(request.sequence,
@@ -87,6 +98,13 @@ void MemoryOfCalls::refuse(Ways::iterator way, const Failure& why) {
   refused.answer(refusal(refused.sequence, why), -1);
 }
 
+/// False: later, perhaps.
+bool MemoryOfCalls::may_start(Ways::iterator way) {
+  const auto good = check(way->second);
+  if (!good) try_later(way, good.error());
+  return good.has_value();
+}
+
 /// What this executor has nobody else needs to be asked for.
 void MemoryOfCalls::look(Ways::iterator way) {
   Way& wanted = way->second;
@@ -94,13 +112,14 @@ void MemoryOfCalls::look(Ways::iterator way) {
     const Failure last = wanted.fault;
     return refuse(way, last);
   }
-  if (const auto good = check(wanted); !good) return try_later(way, good.error());
+  if (!may_start(way)) return;
   auto& tokens = tokens_.try_emplace(wanted.tenant.uid, looks_of_tenant).first->second;
   if (!tokens.take(clock_now()))
     return try_later(way, {ErrorCode::no_capacity,
                            "too many calls of yours are opening leased memory; try again"});
   if (auto own = parts_.leases.way_to(wanted.lease, wanted.tenant.uid)) {
     own->host = options_.host_name;
+    wanted.is_own = true;
     if (!own->address.empty()) return start(way, *own);
     return try_later(way, {ErrorCode::unreachable, "nobody serves the memory yet; try again"});
   }
@@ -114,7 +133,12 @@ void MemoryOfCalls::look(Ways::iterator way) {
 
 void MemoryOfCalls::obey(const MemoryFound& message) {
   const auto way = ways_.find(message.question);
-  if (way == ways_.end() || way->second.process || !way->second.answer) return;
+  if (way == ways_.end()) return;
+  // Served with another key, it has outlived the process that this way led to.
+  if (way->second.settled_by && message.key != way->second.reached.key)
+    return tell_fate(way->second, /*has_ended=*/false);
+  // Many may have been asked for before one of them was found.
+  if (way->second.process || !way->second.answer || !may_start(way)) return;
   start(way, {.key = message.key,
               .address = message.address,
               .bytes = message.bytes,
@@ -124,7 +148,10 @@ void MemoryOfCalls::obey(const MemoryFound& message) {
 
 void MemoryOfCalls::obey(const MemoryNotFound& message) {
   const auto way = ways_.find(message.question);
-  if (way == ways_.end() || way->second.process || !way->second.answer) return;
+  if (way == ways_.end()) return;
+  if (way->second.settled_by)
+    return tell_fate(way->second, /*has_ended=*/message.code == ErrorCode::not_found);
+  if (way->second.process || !way->second.answer) return;
   refuse(way, {message.code, message.message});
 }
 
@@ -140,10 +167,11 @@ void MemoryOfCalls::start(Ways::iterator way, const MemoryReach& reach) {
       MemoryProcess::Handlers{
           .listening = [](const std::string&) {},
           .connected = [this, number] { connected(number); },
+          .lost = [this, number] { lost(number); },
           .ended = [this, number](const std::optional<Failure>& why) { ended(number, why); }});
   if (auto started = process->start(reach, ends->first, options_.scheduling); !started)
     return refuse(way, started.error());
-  wanted.bytes = reach.bytes;
+  wanted.reached = reach;
   wanted.socket = std::move(ends->second);
   wanted.process = std::move(process);
 }
@@ -155,8 +183,42 @@ void MemoryOfCalls::connected(std::uint64_t number) {
   log::info("event=memory_reached lease={} worker={}", to_string(way.lease), way.worker);
   const Answer answer = std::exchange(way.answer, nullptr);
   const UniqueFd socket = std::move(way.socket);
-  answer({.verdict = ServiceVerdict::done, .sequence = way.sequence, .bytes = way.bytes.value},
-         socket.get());
+  answer(
+      {.verdict = ServiceVerdict::done, .sequence = way.sequence, .bytes = way.reached.bytes.value},
+      socket.get());
+}
+
+void MemoryOfCalls::lost(std::uint64_t number) {
+  const auto found = ways_.find(number);
+  if (found == ways_.end() || found->second.answer || found->second.settled_by) return;
+  found->second.settled_by = clock_now() + options_.settle_within;
+  settle(found->second, number);
+}
+
+/// A lease has ended when it is known no more. It has not when its next process has another key. In
+/// between its process has yet to be reaped, or the gateway to hear of it.
+void MemoryOfCalls::settle(Way& way, std::uint64_t number) {
+  if (clock_now() >= *way.settled_by) return tell_fate(way, /*has_ended=*/false);
+  if (way.is_own) {
+    const auto now = parts_.leases.way_to(way.lease, way.tenant.uid);
+    if (!now || now->key != way.reached.key) return tell_fate(way, /*has_ended=*/!now);
+  } else {
+    if (!finds_memory_) return tell_fate(way, /*has_ended=*/false);
+    parts_.tell(FindMemory{number, way.tenant, way.lease});
+  }
+  way.pause = std::make_unique<TimeLimit>(parts_.io);
+  way.pause->begin(settle_again_after, [this, number] {
+    const auto found = ways_.find(number);
+    if (found != ways_.end() && found->second.settled_by) settle(found->second, number);
+  });
+}
+
+void MemoryOfCalls::tell_fate(Way& way, bool has_ended) {
+  log::info("event=memory_way_lost lease={} worker={} lease_ended={}", to_string(way.lease),
+            way.worker, has_ended);
+  way.settled_by.reset();
+  if (way.pause) way.pause->end();
+  if (way.process) way.process->tell({.ended = has_ended});
 }
 
 void MemoryOfCalls::ended(std::uint64_t number, const std::optional<Failure>& why) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "children/child_watch.h"
@@ -39,10 +40,15 @@ class MemoryOfCalls {
     SchedulingClass scheduling = SchedulingClass::normal;
     /// For whoever has used the memory before to leave, and for the gateway to answer.
     std::chrono::milliseconds open_within{10'000};
+    /// For an executor to notice what has become of a lease, and for the gateway to hear of it.
+    std::chrono::milliseconds settle_within{5'000};
   };
   static constexpr std::size_t most_of_worker = 4;
   /// Each is a process, whose buffers nobody is charged for.
   static constexpr std::size_t most_of_tenant = 16;
+  /// Of those that are looked for: a worker asks one thing at a time, and one more when a depot has
+  /// ended meanwhile. So nobody who speaks for workers has more of this executor's memory.
+  static constexpr std::size_t most_wanted_of_worker = 2;
   /// How often some is looked for on behalf of one tenant's calls: the gateway is asked, or a
   /// process is started. More waits.
   static constexpr TokenBucket::Rate looks_of_tenant{.per_second = 40, .burst = 64};
@@ -71,9 +77,11 @@ class MemoryOfCalls {
     Answer answer;  // empty: it has been given
     LeaseId lease;
     MonotonicTime due;
-    Failure fault;  // the last one, which is told when no more is tried
-    ByteCount bytes{};
-    UniqueFd socket{};  // the worker's end, until it is given
+    Failure fault;                              // the last one, which is told when no more is tried
+    bool is_own = false;                        // of this executor
+    MemoryReach reached{};                      // when there is a process
+    std::optional<MonotonicTime> settled_by{};  // its connection has ended
+    UniqueFd socket{};                          // the worker's end, until it is given
     std::unique_ptr<MemoryProcess> process{};
     std::unique_ptr<TimeLimit> pause{};  // until it is tried again
   };
@@ -83,6 +91,10 @@ class MemoryOfCalls {
   void start(Ways::iterator way, const MemoryReach& reach);
   void connected(std::uint64_t number);
   void ended(std::uint64_t number, const std::optional<Failure>& why);
+  [[nodiscard]] bool may_start(Ways::iterator way);
+  void lost(std::uint64_t number);
+  void settle(Way& way, std::uint64_t number);
+  static void tell_fate(Way& way, bool has_ended);
   void try_later(Ways::iterator way, Failure why,
                  std::chrono::milliseconds after = std::chrono::milliseconds(100));
   void refuse(Ways::iterator way, const Failure& why);

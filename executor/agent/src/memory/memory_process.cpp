@@ -40,6 +40,10 @@ Result<void> MemoryProcess::start(const MemoryMessage& order, int descriptor,
   return {};
 }
 
+void MemoryProcess::tell(const MemoryFate& fate) {
+  if (channel_ && !channel_->send(encode(fate), {})) kill();
+}
+
 void MemoryProcess::kill() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
@@ -56,6 +60,8 @@ void MemoryProcess::heard(const Packet& packet) {
     handlers_.listening(listening->address);
   else if (std::holds_alternative<MemoryConnected>(*message))
     handlers_.connected();
+  else if (std::holds_alternative<MemoryLost>(*message))
+    handlers_.lost();
   else if (auto* failed = std::get_if<MemoryFailed>(&*message))
     failed_ = Failure{failed->code, std::move(failed->message)};
   else if (std::holds_alternative<MemoryLeft>(*message))

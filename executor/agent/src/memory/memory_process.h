@@ -30,6 +30,7 @@ class MemoryProcess {
   struct Handlers {
     std::function<void(const std::string& address)> listening;  // of one that serves
     std::function<void()> connected;                            // of one that reaches
+    std::function<void()> lost;  // likewise: its connection has ended; `tell` follows
     /// The process has ended, and has nothing mapped any more. Nothing: a client had come and has
     /// left, or the worker has. May destroy it.
     std::function<void(const std::optional<Failure>& why)> ended;
@@ -44,6 +45,7 @@ class MemoryProcess {
   /// `socket`: its end of the memory socket. Errors: as above.
   [[nodiscard]] Result<void> start(const MemoryReach& order, const UniqueFd& socket,
                                    SchedulingClass scheduling);
+  void tell(const MemoryFate& fate);
   /// `ended` follows.
   void kill();
 

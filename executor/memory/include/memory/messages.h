@@ -32,12 +32,20 @@ struct MemoryReach {
   std::string host;                    // for messages
 };
 
+/// From the agent: the answer to `MemoryLost`.
+struct MemoryFate {
+  bool ended = false;  // the lease has; else its memory is there, and can be opened again
+};
+
 // From the memory process.
 
 struct MemoryListening {
   std::string address;  // "host:port"
 };
 struct MemoryConnected {};
+/// Of one that reaches: its connection has ended, and the worker asks for something. Answered by
+/// `MemoryFate`.
+struct MemoryLost {};
 /// A client had come, and has gone: another one may come, to another process. Of the other end: the
 /// worker has.
 struct MemoryLeft {};
@@ -46,8 +54,8 @@ struct MemoryFailed {
   std::string message;
 };
 
-using MemoryMessage = std::variant<MemoryServe, MemoryReach, MemoryListening, MemoryConnected,
-                                   MemoryLeft, MemoryFailed>;
+using MemoryMessage = std::variant<MemoryServe, MemoryReach, MemoryFate, MemoryListening,
+                                   MemoryConnected, MemoryLost, MemoryLeft, MemoryFailed>;
 
 [[nodiscard]] std::string encode(const MemoryMessage& message);
 /// Errors: `bad_request`, naming the field that is missing or wrong.
