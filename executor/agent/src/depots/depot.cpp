@@ -14,6 +14,9 @@ namespace {
 
 /// For a process that has room for none of it: an answer and an introduction for each worker.
 constexpr std::size_t most_waiting = 16'384;
+/// A worker asks one thing at a time. What it has asked a depot that has ended, it may have been
+/// answered, and ask for the next thing while this depot repeats the last one.
+constexpr std::size_t most_open_of_worker = 2;
 
 }  // namespace
 
@@ -91,6 +94,7 @@ void Depot::start() {
     return start_later();
   }
   put_down_ = false;
+  is_greedy_ = false;
   pid_ = started->process.release();  // reaped by the watch
   children_.watch(pid_, [this](const ChildEvent& event) { happened(event); });
   channel_ = std::make_unique<PacketChannel>(
@@ -113,7 +117,10 @@ void Depot::happened(const ChildEvent& event) {
   // What it has asked before its end is asked again by the next one.
   channel_.reset();
   waiting_.clear();
-  for (auto& [id, worker] : workers_) worker.before |= std::exchange(worker.told, false);
+  for (auto& [id, worker] : workers_) {
+    worker.before |= std::exchange(worker.told, false);
+    worker.open.clear();
+  }
   if (stopped_) return;
   if (!put_down_) log::warn("event=depot_lost tenant={} what=\"{}\"", tenant_.uid, describe(event));
   if (put_down_ && !is_needed()) {
@@ -140,12 +147,33 @@ void Depot::from_depot(Packet& packet) {
     for (auto& [id, worker] : workers_) hand_over(id, worker);
   } else if (const auto* asked = std::get_if<DepotAsked>(&*message)) {
     failures_.runs_well();
-    if (workers_.contains(asked->worker)) handlers_.asked(*asked);
+    take_request(*asked);
   } else if (const auto* nonsense = std::get_if<DepotNonsense>(&*message)) {
     if (workers_.contains(nonsense->worker)) handlers_.nonsense(nonsense->worker);
   } else if (const auto* unserved = std::get_if<DepotUnserved>(&*message)) {
     if (workers_.contains(unserved->worker)) handlers_.unserved(unserved->worker);
   }
+}
+
+/// What a depot may ask for is bounded: it reads what user code sends.
+void Depot::take_request(const DepotAsked& asked) {
+  const auto worker = workers_.find(asked.worker);
+  if (worker == workers_.end()) return;
+  std::set<std::uint32_t>& open = worker->second.open;
+  const std::uint32_t sequence = asked.request.sequence;
+  if (open.contains(sequence)) return;  // its answer is on the way
+  if (open.size() >= most_open_of_worker) {
+    if (!std::exchange(is_greedy_, true))
+      log::warn("event=depot_asks_too_much tenant={} worker={}", tenant_.uid, asked.worker);
+    return send(DepotAnswer{asked.worker,
+                            {.verdict = ServiceVerdict::refused,
+                             .sequence = sequence,
+                             .code = ErrorCode::quota,
+                             .message = "a worker asks one thing at a time: wait for the answer "
+                                        "before you ask for the next one"}});
+  }
+  open.insert(sequence);
+  handlers_.asked(asked);
 }
 
 void Depot::hand_over(std::uint64_t id, Served& worker) {
@@ -154,7 +182,9 @@ void Depot::hand_over(std::uint64_t id, Served& worker) {
 }
 
 void Depot::answer(const DepotAnswer& answer, int descriptor) {
-  if (!ready_ || !workers_.contains(answer.worker)) return;
+  const auto worker = workers_.find(answer.worker);
+  if (!ready_ || worker == workers_.end()) return;
+  worker->second.open.erase(answer.answer.sequence);
   send(answer, descriptor);
 }
 
@@ -167,7 +197,10 @@ void Depot::send(const DepotMessage& message, int descriptor) {
     one.descriptor.reset(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
     if (!one.descriptor) return kill();  // none is left; what it has asked is asked again
   }
-  if (waiting_.size() >= most_waiting) return kill();
+  if (waiting_.size() >= most_waiting) {
+    log::error("event=depot_reads_nothing tenant={} waiting={}", tenant_.uid, waiting_.size());
+    return kill();
+  }
   waiting_.push_back(std::move(one));
   if (waiting_.size() == 1) send_waiting();
 }

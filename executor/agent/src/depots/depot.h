@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "channels/packet_channel.h"
@@ -76,8 +77,9 @@ class Depot {
  private:
   struct Served {
     UniqueFd socket;
-    bool told = false;    // the process that there is has it
-    bool before = false;  // one before it had it
+    bool told = false;               // the process that there is has it
+    bool before = false;             // one before it had it
+    std::set<std::uint32_t> open{};  // sequences of what that process has asked, without an answer
   };
   [[nodiscard]] bool is_needed() const { return !workers_.empty() || business_ != 0; }
   void need();
@@ -86,6 +88,7 @@ class Depot {
   void start_later();
   void happened(const ChildEvent& event);
   void from_depot(Packet& packet);
+  void take_request(const DepotAsked& asked);
   void hand_over(std::uint64_t id, Served& worker);
   void send(const DepotMessage& message, int descriptor = -1);
   void send_waiting();
@@ -106,8 +109,9 @@ class Depot {
   };
   std::deque<Waiting> waiting_;
   pid_t pid_ = -1;
-  bool ready_ = false;     // the process is confined
-  bool put_down_ = false;  // it had nothing to do, and was killed for that
+  bool ready_ = false;      // the process is confined
+  bool put_down_ = false;   // it had nothing to do, and was killed for that
+  bool is_greedy_ = false;  // it asks for more than its workers can have asked, which was logged
   bool stopped_ = false;
   processes::Restarts failures_{child_restarts};
   TimeLimit pause_;  // until the next start

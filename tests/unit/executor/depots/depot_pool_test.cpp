@@ -23,8 +23,9 @@ const LeaseTenant first_tenant{1000, "ada"};
 const LeaseTenant other_tenant{1001, "bob"};
 
 struct Depots : test::EventLoop {
-  explicit Depots(std::chrono::milliseconds idle_for = std::chrono::minutes(1))
-      : pool(io, children, {.program = DEPOT_PROGRAM, .idle_for = idle_for}) {
+  explicit Depots(std::chrono::milliseconds idle_for = std::chrono::minutes(1),
+                  const char* program = DEPOT_PROGRAM)
+      : pool(io, children, {.program = program, .idle_for = idle_for}) {
     pool.set_handlers({.asked =
                            [this](Depot& depot, const DepotAsked& said) {
                              asked.push_back(said);
@@ -244,6 +245,16 @@ TEST_CASE("a worker that asks without end is heard no more often than it may") {
   // 256 at once, then one in each millisecond.
   CHECK(Clock::now() - start >= std::chrono::milliseconds(count - 256 - 1));
   CHECK(depots.nonsense.empty());
+}
+
+TEST_CASE("a depot that asks for more than a worker can have asked is refused, and hears why") {
+  Depots depots(std::chrono::minutes(1), FAKE_DEPOT);
+  const UniqueFd worker = depots.take(1, first_tenant);
+  Depots::ask(worker, 1);
+  depots.run_until([&] { return depots.nonsense == std::vector<std::uint64_t>{1}; });
+  REQUIRE(depots.asked.size() == 2);
+  CHECK(depots.asked[0].request.sequence == 1);
+  CHECK(depots.asked[1].request.sequence == 2);
 }
 
 TEST_CASE("a worker that cannot be sent its answer is named, and not blamed") {
