@@ -414,12 +414,39 @@ def calls_lose_what_their_lease_loses(site):
         site.wait_until_used(0)
 
 
+def a_cut_network_costs_the_way_and_no_memory(site):
+    """The lease is there, and so is what was put into it, when the network is again."""
+    site.add_without_room_for_workers(0, 256 * MIB)
+    site.add(1, 16 * MIB)
+    site.one.orchid("deploy", FUNCTIONS / "outofcore.bc")
+    lease = site.lease_over_http(workers=0, memory_bytes=192 * MIB, duration_ms=600_000, constraints={"host": "host0"})["id"]
+
+    def sort(count):
+        return site.one.orchid("invoke", "outofcore", "--args", json.dumps([lease, count, 5, 64 << 10]), "--deadline", "120s", check=False, timeout=180)
+    before = sort(10_000)
+    expect(before.returncode == 0, f"numbers are sorted: {before}\n{site.one.said()}")
+    environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
+    command = [PROGRAMS / "orchid", "invoke", "outofcore", "--args", json.dumps([lease, 12 * MIB, 5, 64 << 10]), "--deadline", "120s"]
+    reached = site.one.said().count("event=memory_reached")
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as call:
+        try:
+            wait_for(site.one.said, lambda said: said.count("event=memory_reached") > reached, "the call has come there")
+            site.hosts[0].run("ip link set host1 down")
+            error = call.communicate(timeout=3 * TIMEOUT_S)[1]
+        finally:
+            call.kill()
+            site.hosts[0].run("ip link set host1 up")
+    expect(call.returncode != 0 and "unreachable" in error and "lease_ended" not in error, f"only the way is lost: {error}")
+    again = wait_for(lambda: sort(10_000), lambda done: done.returncode == 0, "the memory is reached again", site.one.said)
+    expect(again.stdout == before.stdout, f"it is the same: {again}")
+
+
 CASES = (memory_of_another_host_is_read_and_written, the_end_of_the_memory_is_its_end, a_full_budget_says_what_would_help,
          cores_that_are_all_taken_do_not_matter, a_new_lease_has_nothing_of_the_last_one, what_is_in_the_middle_when_the_lease_is_released_ends,
          what_a_lost_executor_had_is_gone, a_killed_or_stopped_process_takes_its_memory_with_it, a_host_that_is_silent_is_given_up,
          a_lease_that_nobody_keeps_expires, memory_outlives_the_gateway, renewals_go_on_after_a_restart_of_the_gateway,
          a_file_goes_there_and_back_from_the_command_line, programs_in_c_use_it, sorts_in_memory_of_another_host,
-         calls_lose_what_their_lease_loses)
+         calls_lose_what_their_lease_loses, a_cut_network_costs_the_way_and_no_memory)
 
 
 SETTINGS = {sorts_in_memory_of_another_host: f'worker_memory = "{SMALL_WORKER >> 20}MiB"\n'}
