@@ -7,26 +7,25 @@
 // Each round makes the connection anew, which is not measured. In the last row the room's pages are
 // new, as those of a copy are, and the kernel clears them meanwhile.
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <csignal>
-#include <cstdio>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
-#include <string>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "forked_end.h"
 #include "foundation/files.h"
 #include "foundation/random.h"
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
 #include "harness/machine.h"
+#include "measured.h"
 #include "network_pair.h"
-#include "raw_ucx.h"
+#include "raw_round.h"
+#include "timed_calls.h"
 #include "transport/ucx_transfer.h"
 
 namespace orchid::bench {
@@ -35,7 +34,6 @@ namespace {
 using namespace transport;
 using namespace std::chrono_literals;
 
-constexpr const char* transports = "tcp,self";
 constexpr double promised_bandwidth = 1.15;
 
 struct Case {
@@ -73,49 +71,30 @@ class Room {
   std::span<std::byte> bytes_;
 };
 
-/// A sender in a child process on the far side: one transfer after the other. Owned by one thread.
+/// A sender in a process on the far side: one transfer after the other. Owned by one thread.
 class FarSender {
  public:
   [[nodiscard]] static Result<FarSender> start(const NetworkPair& network, int core,
                                                std::size_t size);
-  FarSender(FarSender&& other) noexcept
-      : context_(std::move(other.context_)),
-        key_(other.key_),
-        size_(other.size_),
-        addresses_(std::move(other.addresses_)),
-        process_(std::exchange(other.process_, -1)) {}
-  FarSender& operator=(FarSender&&) = delete;
-  ~FarSender() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
-  }
   /// How long the bytes took, in microseconds.
   [[nodiscard]] Result<double> copy(const Room& room, const TickRate& rate);
 
  private:
-  FarSender(UcxContext context, const ConnectionKey& key, std::size_t size, UniqueFd addresses,
-            pid_t process)
-      : context_(std::move(context)),
-        key_(key),
-        size_(size),
-        addresses_(std::move(addresses)),
-        process_(process) {}
-  static Result<void> send(const NetworkPair& network, const ConnectionKey& key, std::size_t size,
-                           int addresses);
+  FarSender(ForkedEnd sender, UcxContext context, const ConnectionKey& key, std::size_t size)
+      : sender_(std::move(sender)), context_(std::move(context)), key_(key), size_(size) {}
 
+  ForkedEnd sender_;  // says where the next transfer is to be had
   UcxContext context_;
   ConnectionKey key_;
   std::size_t size_;
-  UniqueFd addresses_;  // packets: where the next transfer is to be had
-  pid_t process_ = -1;
 };
 
-/// The child's life.
-Result<void> FarSender::send(const NetworkPair& network, const ConnectionKey& key, std::size_t size,
-                             int addresses) {
+/// The sender's life.
+Result<void> send(const NetworkPair& network, const ConnectionKey& key, std::size_t size,
+                  int report) {
   if (auto entered = network.enter_far_side(); !entered) return entered;
-  auto context = UcxContext::create({.transports = transports, .devices = NetworkPair::device});
+  auto context =
+      UcxContext::create({.transports = transports_between_hosts, .devices = NetworkPair::device});
   if (!context) return fail(std::move(context.error()));
   auto file = make_sealed_memory("object", std::vector<std::byte>(size, std::byte{1}));
   if (!file) return fail(std::move(file.error()));
@@ -125,9 +104,7 @@ Result<void> FarSender::send(const NetworkPair& network, const ConnectionKey& ke
     auto listener = UcxTransferListener::listen(
         *context, {.address = NetworkPair::there, .key = key, .bytes = {size}});
     if (!listener) return fail(std::move(listener.error()));
-    const std::string& address = listener->address();
-    if (::send(addresses, address.data(), address.size(), MSG_NOSIGNAL) < 0)
-      return fail_errno("send");
+    if (auto said = say(report, listener->address()); !said) return said;
     auto sender = listener->accept(soon());
     if (!sender) return fail(std::move(sender.error()));
     if (auto served = sender->serve(object->bytes(), {.deadline = soon()}); !served) return served;
@@ -135,44 +112,28 @@ Result<void> FarSender::send(const NetworkPair& network, const ConnectionKey& ke
 }
 
 Result<FarSender> FarSender::start(const NetworkPair& network, int core, std::size_t size) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return fail_errno("socketpair");
-  UniqueFd ours(ends[0]);
-  const UniqueFd theirs(ends[1]);
   ConnectionKey key;
   fill_random(key);
-  const pid_t process = ::fork();
-  if (process < 0) return fail_errno("fork");
-  if (process == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ours.reset();
-    if (core >= 0) (void)pin_this_thread(core);
-    if (auto sent = send(network, key, size, theirs.get()); !sent)
-      std::fprintf(stderr, "sender: %s\n", sent.error().message.c_str());
-    ::_exit(1);
-  }
-  auto context = UcxContext::create({.transports = transports, .devices = NetworkPair::device});
-  if (!context) {
-    ::kill(process, SIGKILL);
-    ::waitpid(process, nullptr, 0);
-    return fail(std::move(context.error()));
-  }
-  return FarSender(std::move(*context), key, size, std::move(ours), process);
+  auto sender = ForkedEnd::start({.name = "sender", .core = core},
+                                 [&](int report) { return send(network, key, size, report); });
+  if (!sender) return fail(std::move(sender.error()));
+  auto context =
+      UcxContext::create({.transports = transports_between_hosts, .devices = NetworkPair::device});
+  if (!context) return fail(std::move(context.error()));
+  return FarSender(std::move(*sender), std::move(*context), key, size);
 }
 
 Result<double> FarSender::copy(const Room& room, const TickRate& rate) {
-  std::array<char, 64> address{};
-  if (::recv(addresses_.get(), address.data(), address.size() - 1, 0) <= 0)
-    return fail(ErrorCode::unreachable, "the sender has ended");
+  const auto address = sender_.hear();
+  if (!address) return fail(address.error());
   auto receiver = UcxTransferReceiver::connect(
-      context_, {.address = address.data(), .key = key_, .bytes = {size_}, .deadline = soon()});
+      context_, {.address = *address, .key = key_, .bytes = {size_}, .deadline = soon()});
   if (!receiver) return fail(std::move(receiver.error()));
   std::uint64_t have = 0;
-  const std::uint64_t start = ticks_now();
-  if (auto received = receiver->receive(room.bytes(), have, {.deadline = soon()}); !received)
-    return fail(std::move(received.error()));
-  return static_cast<double>(rate.duration(ticks_now() - start).count()) / 1000;
+  const auto took = timed_calls(
+      1, rate, [&] { return receiver->receive(room.bytes(), have, {.deadline = soon()}); });
+  if (!took) return fail(took.error());
+  return took->front();
 }
 
 Result<std::vector<double>> round_of_copies(const NetworkPair& network, int core, const Case& what,
@@ -195,54 +156,24 @@ Result<std::vector<double>> round_of_copies(const NetworkPair& network, int core
   return values;
 }
 
-Result<std::vector<double>> round_of_messages(const NetworkPair& network, int core,
-                                              const Case& what, const TickRate& rate) {
-  auto raw = RawUcxEcho::start({.transports = transports,
-                                .server_core = core,
-                                .largest = what.size,
-                                .devices = NetworkPair::device,
-                                .server_namespace = network.far_namespace(),
-                                .one_way = true});
-  if (!raw) return fail(std::move(raw.error()));
-  std::vector<double> values;
-  for (int message = -1; message < what.copies; ++message) {
-    const std::uint64_t start = ticks_now();
-    if (auto done = raw->round_trip(what.size); !done) return fail(std::move(done.error()));
-    if (message >= 0)
-      values.push_back(static_cast<double>(rate.duration(ticks_now() - start).count()) / 1000);
-  }
-  return values;
-}
-
-/// Each round starts both of its processes' ends anew: a rival that spins beside ours would be
-/// measured with it.
 int run(Bench& bench) {
-  const std::vector<int> cores = allowed_cores();
-  if (cores.size() < 2) {
-    std::fputs("data_copy needs two cores\n", stderr);
-    return 3;
-  }
-  auto network = NetworkPair::create();
-  if (!network) {
-    std::fprintf(stderr, "data_copy: %s\n", network.error().message.c_str());
-    return 3;
-  }
+  const auto [here, there] = two_cores();
+  const NetworkPair network = must(NetworkPair::create());
   const TickRate rate = TickRate::measure();
-  if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
+  must(pin_this_thread(here));
   for (const Case& what :
        {Case{"copy 1 MiB", 1 << 20, 20}, Case{"copy 64 MiB", 64 << 20, 3},
         Case{"copy 256 MiB", 256 << 20, 1}, Case{"copy 64 MiB, new pages", 64 << 20, 3, true}}) {
     std::vector<Promise> promises;
     if (what.size > 1 << 20 && !what.fresh_pages)
       promises.push_back({Statistic::p50, {Target::Direction::at_most, 1 / promised_bandwidth}});
-    bench.compare(
-        {.row = what.name,
-         .unit = "us",
-         .round = [&] { return round_of_copies(*network, cores[1], what, rate); },
-         .baseline = {"raw UCX active messages", bench.command_line(),
-                      std::string("UCX_TLS=") + transports},
-         .baseline_round = [&] { return round_of_messages(*network, cores[1], what, rate); },
-         .promises = promises});
+    const RawRound raw{.size = what.size, .times = what.copies, .server_core = there};
+    bench.compare({.row = what.name,
+                   .unit = "us",
+                   .round = [&] { return round_of_copies(network, there, what, rate); },
+                   .baseline = raw_messages(bench),
+                   .baseline_round = [&] { return raw_round(network, raw, rate); },
+                   .promises = promises});
   }
   return bench.report();
 }
@@ -252,5 +183,5 @@ int run(Bench& bench) {
 
 int main(int argc, char** argv) {
   orchid::bench::Bench bench("data_copy", argc, argv);
-  return orchid::bench::run(bench);
+  return orchid::bench::run_benchmark(bench, orchid::bench::run);
 }

@@ -10,22 +10,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
-#include <exception>
-#include <filesystem>
-#include <fstream>
 #include <new>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/bench.h"
+#include "http_files.h"
 #include "local_orchid.h"
+#include "measured.h"
 #include "nginx_files.h"
 #include "orchid/client.h"
 #include "orchid/function.hpp"
+#include "timed_calls.h"
 
 namespace orchid::bench {
 namespace {
@@ -35,10 +32,6 @@ using Values = Result<std::vector<double>>;
 
 constexpr std::size_t size = 1 << 30;
 constexpr const char* name = "object";
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 /// Pages that nobody has touched, given back at the end of its life.
 class NewPages {
@@ -178,62 +171,11 @@ void measure_in_place(Bench& bench, Client& client) {
                  .promises = {promise}});
 }
 
-// ---- over HTTP, against nginx ----
-
-void measure_http(Bench& bench, const tests::LocalOrchid& orchid, Client& client,
-                  const NginxFiles& nginx) {
-  const std::string file = nginx.directory() / "source";
-  std::ofstream(file, std::ios::binary) << std::string(size, '\1');
-  const std::string token = "Authorization: Bearer " + orchid.token();
-  const std::vector<std::string> rival{"--unix-socket", nginx.socket()};
-  const std::string theirs = "http://nginx/sent";
-  const auto ask = [](std::vector<std::string> words, const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return timed_transfer(std::move(words));
-  };
-  const std::vector<std::string> socket{"--unix-socket", orchid.runtime() / "gateway.sock"};
-  const std::string to_us = "http://orchid/v1/data/sent";
-  const Promise promise{Statistic::p50, {Target::Direction::at_most, 1.2}};
-  bench.compare(
-      {.row = "PUT of 1 GiB over HTTP",
-       .unit = "ms",
-       .round =
-           [&] {
-             auto took = ask(socket, {"-H", token, "-T", file, to_us});
-             client.remove_data("sent");
-             return took;
-           },
-       .baseline = {"nginx, worker_processes 1, dav_methods PUT, files in /dev/shm", "curl -T", ""},
-       .baseline_round =
-           [&] {
-             auto took = ask(rival, {"-T", file, theirs});
-             std::filesystem::remove(nginx.files() / "sent");
-             return took;
-           },
-       .promises = {promise}});
-  (void)ask(rival, {"-T", file, theirs});
-  bench.compare(
-      {.row = "GET of 1 GiB over HTTP",
-       .unit = "ms",
-       .round =
-           [&] { return ask(socket, {"-H", token, std::string("http://orchid/v1/data/") + name}); },
-       .baseline = {"nginx, worker_processes 1, sendfile, files in /dev/shm", "curl", ""},
-       .baseline_round = [&] { return ask(rival, {theirs}); },
-       .promises = {promise}});
-}
-
 int run(Bench& bench) {
-  auto orchid = tests::LocalOrchid::start({.programs = PROGRAMS, .data_memory = "2100MiB"});
-  if (!orchid) {
-    std::fprintf(stderr, "data_objects: %s\n", orchid.error().message.c_str());
-    return 3;
-  }
-  auto nginx = NginxFiles::start();
-  if (!nginx) {
-    std::fprintf(stderr, "data_objects: %s\n", nginx.error().message.c_str());
-    return 3;
-  }
-  Client client({.gateway = orchid->address(), .token = orchid->token()});
+  const auto orchid =
+      must(tests::LocalOrchid::start({.programs = PROGRAMS, .data_memory = "2100MiB"}));
+  const NginxFiles nginx = must(NginxFiles::start());
+  Client client({.gateway = orchid.address(), .token = orchid.token()});
   client.deploy_file("data", DATA_FUNCTIONS);
   client.write_data(name, size, [](std::span<std::byte> room) {
     std::ranges::fill(std::span(reinterpret_cast<double*>(room.data()), size / sizeof(double)),
@@ -242,7 +184,15 @@ int run(Bench& bench) {
   measure_calls(bench, client);
   measure_sums(bench, client);
   measure_in_place(bench, client);
-  measure_http(bench, *orchid, client, *nginx);
+  measure_http_files(bench, client, nginx,
+                     {.what = "1 GiB over HTTP",
+                      .size = size,
+                      .token = orchid.token(),
+                      .to_us = {"--unix-socket", orchid.runtime() / "gateway.sock"},
+                      .to_nginx = {"--unix-socket", nginx.socket()},
+                      .our_root = "http://orchid",
+                      .nginx_root = "http://nginx",
+                      .promises = {{Statistic::p50, {Target::Direction::at_most, 1.2}}}});
   return bench.report();
 }
 
@@ -251,10 +201,5 @@ int run(Bench& bench) {
 
 int main(int argc, char** argv) {
   orchid::bench::Bench bench("data_objects", argc, argv);
-  try {
-    return orchid::bench::run(bench);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "data_objects: %s\n", error.what());
-    return 3;
-  }
+  return orchid::bench::run_benchmark(bench, orchid::bench::run);
 }

@@ -6,16 +6,12 @@
 // the other's only core are the job, the executor and its orchid-memory, which is in the idle class
 // and has what the job leaves. The job is Jacobi's five points over 2 x 64 MiB. What it costs is
 // reported, and so is how fast the memory still is beside it.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <memory>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -24,6 +20,7 @@
 #include "far_site.h"
 #include "harness/bench.h"
 #include "harness/machine.h"
+#include "measured.h"
 #include "orchid/memory.h"
 
 namespace orchid::bench {
@@ -97,32 +94,28 @@ class Traffic {
   std::thread thread_;
 };
 
+/// The job's time, in its unit, and MiB in a second.
+struct Together {
+  double job = 0;
+  double traffic = 0;
+};
+Together beside(colocation::Victim& job, Traffic& traffic) {
+  traffic.go_on();
+  const auto took = job.run();
+  const double speed = traffic.pause();
+  return {.job = must(took), .traffic = speed};
+}
+
 void measure(Bench& bench, colocation::Victim& job, Traffic& traffic) {
   bench.compare({.row = job.name() + " beside leased memory at full traffic, on one core",
                  .unit = job.unit(),
-                 .round = [&]() -> Values {
-                   traffic.go_on();
-                   auto took = job.run();
-                   traffic.pause();
-                   if (!took) return fail(std::move(took.error()));
-                   return std::vector{*took};
-                 },
+                 .round = [&]() -> Values { return std::vector{beside(job, traffic).job}; },
                  .baseline = {"the same alone", bench.command_line(), ""},
-                 .baseline_round = [&]() -> Values {
-                   auto took = job.run();
-                   if (!took) return fail(std::move(took.error()));
-                   return std::vector{*took};
-                 },
+                 .baseline_round = [&]() -> Values { return std::vector{must(job.run())}; },
                  .promises = {}});
   bench.compare({.row = "leased memory beside that job, MiB in a second",
                  .unit = "MiB/s",
-                 .round = [&]() -> Values {
-                   traffic.go_on();
-                   auto took = job.run();
-                   const double speed = traffic.pause();
-                   if (!took) return fail(std::move(took.error()));
-                   return std::vector{speed};
-                 },
+                 .round = [&]() -> Values { return std::vector{beside(job, traffic).traffic}; },
                  .baseline = {"the same while that core is idle", bench.command_line(), ""},
                  .baseline_round = [&]() -> Values {
                    traffic.go_on();
@@ -133,24 +126,15 @@ void measure(Bench& bench, colocation::Victim& job, Traffic& traffic) {
 }
 
 int run(Bench& bench) {
-  const std::vector<int> cores = allowed_cores();
-  auto hosts = HostNamespaces::create(1);
-  if (!hosts || cores.size() < 2) {
-    std::fprintf(stderr, "memory_neighbour: %s\n",
-                 hosts ? "two cores are needed" : hosts.error().message.c_str());
-    return 3;
-  }
-  auto site = FarSite::start(*hosts, {.flags = {"--data-memory", "128MiB"}});
-  if (!site) {
-    std::fprintf(stderr, "memory_neighbour: %s\n", site.error().message.c_str());
-    return 3;
-  }
-  Client client = (*site)->client();
+  const auto [here, there] = two_cores();
+  const auto hosts = must(HostNamespaces::create(1));
+  const auto site = must(FarSite::start(hosts, {.flags = {"--data-memory", "128MiB"}}));
+  Client client = site->client();
   RemoteMemory memory = client.memory({.bytes = memory_size});
-  for (const pid_t process : (*site)->processes()) (void)pin(process, cores[1]);
-  if (auto pinned = pin_this_thread(cores[1]); !pinned) return 3;
+  for (const pid_t process : site->processes()) (void)pin(process, there);
+  must(pin_this_thread(there));
   const auto job = colocation::make_stencil();
-  Traffic traffic(memory, cores[0]);
+  Traffic traffic(memory, here);
   measure(bench, *job, traffic);
   return bench.report();
 }
@@ -161,10 +145,5 @@ int run(Bench& bench) {
 int main(int argc, char** argv) {
   ::setenv("UCX_LOG_LEVEL", "error", 0);  // each end names the other's device, which it has not
   orchid::bench::Bench bench("memory_neighbour", argc, argv);
-  try {
-    return orchid::bench::run(bench);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "memory_neighbour: %s\n", error.what());
-    return 3;
-  }
+  return orchid::bench::run_benchmark(bench, orchid::bench::run);
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -19,6 +18,7 @@
 #include "far_site.h"
 #include "harness/bench.h"
 #include "harness/machine.h"
+#include "measured.h"
 #include "orchid/memory.h"
 #include "redis_server.h"
 #include "timed_calls.h"
@@ -60,11 +60,10 @@ class Places {
   std::vector<std::size_t> places_;
 };
 
-/// Microseconds for each request of a batch, of so many batches. The first ones warm up.
+/// Microseconds for each request of a batch, of so many batches.
 template <typename Call>
 Result<std::vector<double>> timed_batches(const Case& what, const TickRate& rate, Call call) {
-  if (auto warm = timed_calls(what.times / 10 + 1, rate, call); !warm) return warm;
-  auto values = timed_calls(what.times, rate, call);
+  auto values = warm_calls(what.times, rate, call);
   if (values)
     for (double& value : *values) value /= static_cast<double>(what.batch);
   return values;
@@ -167,8 +166,7 @@ void measure(Bench& bench, RemoteMemory& memory, RedisConnection& redis) {
   const TickRate rate = TickRate::measure();
   const std::vector<std::string> names = keys();
   for (const Case& what : cases) {
-    if (auto filled = fill(redis, what, names); !filled)
-      throw std::runtime_error(filled.error().message);
+    must(fill(redis, what, names));
     bench.compare({.row = what.name,
                    .unit = "us",
                    .round = [&] { return memory_round(memory, what, rate); },
@@ -183,32 +181,18 @@ int run(Bench& bench) {
     std::puts("memory_redis: left out: no package redis-server");
     return 0;
   }
-  const std::vector<int> cores = allowed_cores();
-  auto hosts = HostNamespaces::create(1);
-  if (!hosts || cores.size() < 2) {
-    std::fprintf(stderr, "memory_redis: %s\n",
-                 hosts ? "two cores are needed" : hosts.error().message.c_str());
-    return 3;
-  }
-  auto site = FarSite::start(*hosts, {.flags = {"--data-memory", "128MiB"}});
-  auto server = RedisServer::start(
-      {.address = HostNamespaces::address(0), .entry = hosts->entry(0), .core = cores[1]});
-  if (!site || !server) {
-    std::fprintf(stderr, "memory_redis: %s\n",
-                 (site ? server.error() : site.error()).message.c_str());
-    return 3;
-  }
-  auto redis = RedisConnection::open(HostNamespaces::address(0), RedisServer::port);
-  if (!redis) {
-    std::fprintf(stderr, "memory_redis: %s\n", redis.error().message.c_str());
-    return 3;
-  }
-  Client client = (*site)->client();
-  if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
+  const auto [here, there] = two_cores();
+  const auto hosts = must(HostNamespaces::create(1));
+  const auto site = must(FarSite::start(hosts, {.flags = {"--data-memory", "128MiB"}}));
+  const auto server = must(RedisServer::start(
+      {.address = HostNamespaces::address(0), .entry = hosts.entry(0), .core = there}));
+  auto redis = must(RedisConnection::open(HostNamespaces::address(0), RedisServer::port));
+  Client client = site->client();
+  must(pin_this_thread(here));
   RemoteMemory memory = client.memory({.bytes = memory_size});
-  for (const pid_t process : (*site)->processes()) (void)pin(process, cores[1]);
+  for (const pid_t process : site->processes()) (void)pin(process, there);
   check(memory);
-  measure(bench, memory, *redis);
+  measure(bench, memory, redis);
   return bench.report();
 }
 
@@ -218,10 +202,5 @@ int run(Bench& bench) {
 int main(int argc, char** argv) {
   ::setenv("UCX_LOG_LEVEL", "error", 0);  // each end names the other's device, which it has not
   orchid::bench::Bench bench("memory_redis", argc, argv);
-  try {
-    return orchid::bench::run(bench);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "memory_redis: %s\n", error.what());
-    return 3;
-  }
+  return orchid::bench::run_benchmark(bench, orchid::bench::run);
 }

@@ -51,12 +51,6 @@ Result<void> expect_size(std::size_t got, std::size_t expected) {
   return fail(ErrorCode::internal, "not an echo");
 }
 
-template <typename Call>
-Result<std::vector<double>> warm_calls(const Case& what, const TickRate& rate, Call call) {
-  if (auto warm = timed_calls(what.calls / 10, rate, call); !warm) return warm;
-  return timed_calls(what.calls, rate, call);
-}
-
 Result<std::vector<double>> lease_round(Client& client, const FarSite& site, int worker_core,
                                         const Case& what, const TickRate& rate) {
   try {
@@ -71,7 +65,8 @@ Result<std::vector<double>> lease_round(Client& client, const FarSite& site, int
         return expect_size(echo.invoke_into(input, output), what.size);
       return expect_size(echo.invoke_in_place(lease.buffer(what.size)).bytes().size(), what.size);
     };
-    return what.asleep ? calls_after_sleep(what.calls, rate, call) : warm_calls(what, rate, call);
+    return what.asleep ? calls_after_sleep(what.calls, rate, call)
+                       : warm_calls(what.calls, rate, call);
   } catch (const Error& error) {
     return fail(ErrorCode::internal, error.what());
   }
@@ -87,7 +82,8 @@ Result<std::vector<double>> ucx_round(int host, int server_core, const Case& wha
                                  .sleeps = what.asleep});
   if (!echo) return fail(std::move(echo.error()));
   const auto call = [&] { return echo->round_trip(what.size); };
-  return what.asleep ? calls_after_sleep(what.calls, rate, call) : warm_calls(what, rate, call);
+  return what.asleep ? calls_after_sleep(what.calls, rate, call)
+                     : warm_calls(what.calls, rate, call);
 }
 
 constexpr Case cases[] = {

@@ -9,34 +9,30 @@
 // GET by curl on another host than the gateway's, against nginx at the gateway's host, whose file
 // is in /dev/shm. (data_copy has the two ends of a copy alone.)
 #include <sched.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <filesystem>
-#include <fstream>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "far_site.h"
+#include "forked_end.h"
+#include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "harness/bench.h"
 #include "harness/machine.h"
+#include "http_files.h"
+#include "measured.h"
 #include "nginx_files.h"
+#include "raw_round.h"
 #include "raw_ucx.h"
+#include "timed_calls.h"
 
 namespace orchid::bench {
 namespace {
@@ -46,17 +42,12 @@ using Values = Result<std::vector<double>>;
 using tests::HostNamespaces;
 using namespace std::chrono_literals;
 
-constexpr const char* transports = "tcp,self";
 constexpr double promised_bandwidth = 1.15;
 constexpr unsigned executors = 2;  // on hosts 0 and 1
 constexpr unsigned curls_host = 1;
 constexpr std::size_t size = 256 << 20;
 constexpr auto patience = 60s;
 constexpr auto look_again = 500us;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 /// A process that lives there, for setns(2).
 UniqueFd place_of(const HostNamespaces& hosts, unsigned host) {
@@ -88,56 +79,39 @@ Values copy(Client& client) {
 }
 
 /// The life of a process that measures the rival, and says how long it took.
-Result<void> send_raw(int here, int there, const std::vector<int>& cores, int report) {
-  if (auto pinned = pin_this_thread(cores[0]); !pinned) return pinned;
+Result<void> send_raw(int here, int there, int server_core, int report) {
   if (::setns(here, CLONE_NEWNET | CLONE_NEWNS) != 0) return fail_errno("setns");
-  auto raw = RawUcxEcho::start({.transports = transports,
-                                .server_core = cores[1],
+  auto raw = RawUcxEcho::start({.transports = transports_between_hosts,
+                                .server_core = server_core,
                                 .largest = size,
                                 .devices = "link0",
                                 .server_namespace = there,
                                 .one_way = true});
   if (!raw) return fail(std::move(raw.error()));
-  if (auto warm = raw->round_trip(size); !warm) return warm;
-  const auto start = Clock::now();
-  if (auto done = raw->round_trip(size); !done) return done;
-  const double took = milliseconds_since(start);
-  if (::send(report, &took, sizeof(took), MSG_NOSIGNAL) < 0) return fail_errno("send");
-  return {};
+  const auto took = warm_calls(1, TickRate::measure(), [&] { return raw->round_trip(size); });
+  if (!took) return fail(took.error());
+  return say(report, std::to_string(took->front() / 1000));
 }
 
-Values raw_message(const UniqueFd& here, const UniqueFd& there, const std::vector<int>& cores) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return fail_errno("socketpair");
-  const UniqueFd ours(ends[0]);
-  UniqueFd theirs(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) return fail_errno("fork");
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const auto sent = send_raw(here.get(), there.get(), cores, theirs.get());
-    if (!sent) std::fprintf(stderr, "raw UCX: %s\n", sent.error().message.c_str());
-    ::_exit(0);
-  }
-  theirs.reset();
-  double took = 0;
-  const bool told = ::recv(ours.get(), &took, sizeof(took), 0) == sizeof(took);
-  ::waitpid(child, nullptr, 0);
-  if (!told) return fail(ErrorCode::internal, "raw UCX has failed");
-  return std::vector{took};
+Values raw_message(const UniqueFd& here, const UniqueFd& there, const std::pair<int, int>& cores) {
+  auto child = ForkedEnd::start({.name = "raw UCX", .core = cores.first}, [&](int report) {
+    return send_raw(here.get(), there.get(), cores.second, report);
+  });
+  if (!child) return fail(std::move(child.error()));
+  const auto took = child->hear();
+  if (!took) return fail(took.error());
+  return std::vector{std::stod(*took)};
 }
 
 void measure_copies(Bench& bench, Client& client, const HostNamespaces& hosts,
-                    const std::vector<int>& cores) {
+                    const std::pair<int, int>& cores) {
   const UniqueFd here = place_of(hosts, 0);
   const UniqueFd there = place_of(hosts, 1);
   bench.compare(
       {.row = "copy of 256 MiB between hosts",
        .unit = "ms",
        .round = [&] { return copy(client); },
-       .baseline = {"raw UCX active messages", bench.command_line(),
-                    std::string("UCX_TLS=") + transports},
+       .baseline = raw_messages(bench),
        .baseline_round = [&] { return raw_message(here, there, cores); },
        .promises = {{Statistic::p50, {Target::Direction::at_most, 1 / promised_bandwidth}}}});
 }
@@ -146,63 +120,29 @@ void measure_copies(Bench& bench, Client& client, const HostNamespaces& hosts,
 
 void measure_http(Bench& bench, const FarSite& site, Client& client, const HostNamespaces& hosts) {
   const std::string listen = std::string(HostNamespaces::here) + ":8080";  // of our own namespace
-  auto nginx = NginxFiles::start({.listen = listen});
-  if (!nginx) throw std::runtime_error(nginx.error().message);
-  const std::string file = nginx->directory() / "source";
-  std::ofstream(file, std::ios::binary) << std::string(size, '\1');
-  const std::string token = "Authorization: Bearer " + site.gateway().token();
-  const std::string ours = site.gateway().url() + "/v1/data/sent";
-  const std::string theirs = "http://" + listen + "/sent";
-  const std::vector<std::string> entry = hosts.entry(curls_host);
-  bench.compare(
-      {.row = "PUT of 256 MiB over HTTP from another host",
-       .unit = "ms",
-       .round =
-           [&] {
-             auto took = timed_transfer({"-H", token, "-T", file, ours}, entry);
-             client.remove_data("sent");
-             return took;
-           },
-       .baseline = {"nginx, worker_processes 1, dav_methods PUT, files in /dev/shm", "curl -T", ""},
-       .baseline_round =
-           [&] {
-             auto took = timed_transfer({"-T", file, theirs}, entry);
-             std::filesystem::remove(nginx->files() / "sent");
-             return took;
-           },
-       .promises = {}});
-  for (const auto& made : {timed_transfer({"-H", token, "-T", file, ours}, entry),
-                           timed_transfer({"-T", file, theirs}, entry)})
-    if (!made) throw std::runtime_error(made.error().message);
-  bench.compare({.row = "GET of 256 MiB over HTTP from another host",
-                 .unit = "ms",
-                 .round = [&] { return timed_transfer({"-H", token, ours}, entry); },
-                 .baseline = {"nginx, worker_processes 1, sendfile, files in /dev/shm", "curl", ""},
-                 .baseline_round = [&] { return timed_transfer({theirs}, entry); },
-                 .promises = {}});
+  const NginxFiles nginx = must(NginxFiles::start({.listen = listen}));
+  measure_http_files(bench, client, nginx,
+                     {.what = "256 MiB over HTTP from another host",
+                      .size = size,
+                      .token = site.gateway().token(),
+                      .entry = hosts.entry(curls_host),
+                      .our_root = site.gateway().url(),
+                      .nginx_root = "http://" + listen});
 }
 
 int run(Bench& bench) {
-  const std::vector<int> cores = allowed_cores();
-  auto hosts = HostNamespaces::create(executors);
-  if (!hosts || cores.size() < 2) {
-    std::fprintf(stderr, "remote_data: %s\n",
-                 hosts ? "two cores are needed" : hosts.error().message.c_str());
-    return 3;
-  }
-  auto site = FarSite::start(*hosts, {.executors = executors,
-                                      .flags = {"--cores", "1", "--data-memory", "600MiB"},
-                                      .apart = false});
-  if (!site) {
-    std::fprintf(stderr, "remote_data: %s\n", site.error().message.c_str());
-    return 3;
-  }
+  const std::pair<int, int> cores = two_cores();
+  const auto hosts = must(HostNamespaces::create(executors));
+  const auto site =
+      must(FarSite::start(hosts, {.executors = executors,
+                                  .flags = {"--cores", "1", "--data-memory", "600MiB"},
+                                  .apart = false}));
   // What they start is bound with them.
-  for (unsigned host = 0; host < executors; ++host)
-    for (const pid_t process : (*site)->processes(host)) (void)pin(process, cores[host]);
-  Client client = (*site)->client();
-  measure_copies(bench, client, *hosts, cores);
-  measure_http(bench, **site, client, *hosts);
+  for (const pid_t process : site->processes(0)) (void)pin(process, cores.first);
+  for (const pid_t process : site->processes(1)) (void)pin(process, cores.second);
+  Client client = site->client();
+  measure_copies(bench, client, hosts, cores);
+  measure_http(bench, *site, client, hosts);
   return bench.report();
 }
 
@@ -211,10 +151,5 @@ int run(Bench& bench) {
 
 int main(int argc, char** argv) {
   orchid::bench::Bench bench("remote_data", argc, argv);
-  try {
-    return orchid::bench::run(bench);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "remote_data: %s\n", error.what());
-    return 3;
-  }
+  return orchid::bench::run_benchmark(bench, orchid::bench::run);
 }

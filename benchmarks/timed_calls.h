@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "foundation/result.h"
@@ -24,6 +25,29 @@ template <typename Call>
   for (const std::uint64_t t : ticks)
     values.push_back(static_cast<double>(rate.duration(t).count()) / 1000);
   return values;
+}
+
+/// The same after a tenth as many calls, and one, which are not measured.
+template <typename Call>
+[[nodiscard]] Result<std::vector<double>> warm_calls(int count, const TickRate& rate, Call call) {
+  if (auto warm = timed_calls(count / 10 + 1, rate, call); !warm) return warm;
+  return timed_calls(count, rate, call);
+}
+
+/// Microseconds for each of so many requests, which `stream(count)` makes and waits for; after a
+/// tenth as many, and one, which are not measured.
+template <typename Stream>
+[[nodiscard]] Result<std::vector<double>> timed_stream(int count, const TickRate& rate,
+                                                       Stream stream) {
+  if (Result<void> warm = stream(count / 10 + 1); !warm) return fail(std::move(warm.error()));
+  auto took = timed_calls(1, rate, [&] { return stream(count); });
+  if (took) took->front() /= count;
+  return took;
+}
+
+[[nodiscard]] inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 /// The same for calls that find the other end asleep: after a millisecond without calls each.
