@@ -10,6 +10,7 @@
 #include "data_settings.h"
 #include "foundation/log.h"
 #include "gateway_objects.h"
+#include "page/session_file.h"
 #include "placement_settings.h"
 #include "process_limits.h"
 #include "thread_top.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::milliseconds last_answers_within{500};
+constexpr const char* page_sessions_file = "page-sessions.json";
 
 }  // namespace
 
@@ -29,6 +31,10 @@ Gateway::Objects::Objects(Config config, StartUp opened)
       tokens_(own_user(), std::move(opened.state.tokens), config_.socket_users),
       table_(std::make_shared<const FunctionTable>()),
       streams_(config_.event_streams),
+      page_hosts_(config_.page_hosts),
+      page_sessions_(tokens_, clock_, {.session_time = config_.page_session_time},
+                     save_sessions_in(config_.state / page_sessions_file, closing_)),
+      page_gate_(page_hosts_, page_sessions_),
       control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
       clusters_(control_io_, clock_, opened.sources,
                 [this](const TouchedNodes& nodes) {
@@ -84,6 +90,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
           {.versions_per_function = config_.versions_per_function, .versions = most_versions()}),
       drained_(static_cast<std::ptrdiff_t>(config_.http_threads)) {
   const KeptVersions kept = functions_.restore(std::move(opened.state.versions));
+  restore_sessions(page_sessions_, config_.state / page_sessions_file);
   build_async();
   build_units();
   build_listeners(std::move(opened.sockets.http));
@@ -110,7 +117,9 @@ void Gateway::Objects::build_units() {
   for (const auto& unit : units_) {
     unit->keep_outputs(
         make_output_keeper({data_, unit->io(), clock_, control_, unit->poster(), closing_}));
-    unit->complete({config_, clock_, tokens_, *async_, control_}, routes);
+    unit->complete({config_, clock_, tokens_, *async_, control_,
+                    [this](const Request& request) { return page_gate_.judge(request); }},
+                   routes);
     calls_.push_back({unit->poster(), &unit->calls()});
     http_metrics_.push_back(&unit->thread().metrics());
     call_metrics_.push_back(&unit->calls().metrics());

@@ -28,6 +28,9 @@
 #include "leases/executor_service.h"
 #include "leases/memory_lease_service.h"
 #include "listening.h"
+#include "page/page_gate.h"
+#include "page/page_hosts.h"
+#include "page/page_sessions.h"
 #include "pilots/pilot_processes.h"
 #include "reports/host_reports.h"
 #include "server/listener.h"
@@ -74,6 +77,9 @@ class Gateway::Objects {
   StreamLimit streams_;
   std::vector<std::string> urls_;
   BackgroundThread closing_;  // of files that may be large
+  PageHosts page_hosts_;
+  PageSessions page_sessions_;
+  PageGate page_gate_;
 
   boost::asio::io_context control_io_{1};
   boost::asio::steady_timer control_timer_{control_io_};

@@ -11,6 +11,7 @@
 #include "invocations/result_routes.h"
 #include "leases/lease_routes.h"
 #include "leases/placement_routes.h"
+#include "page/page_routes.h"
 #include "reports/host_routes.h"
 #include "system/system_routes.h"
 
@@ -76,6 +77,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
                                 .worker_memory = config_.worker_memory});
       },
       make_routes<ExecutorRoutes>(executors_.gate()),
+      make_routes<PageRoutes>(page_gate_, page_sessions_, urls_),
   };
 }
 

@@ -65,7 +65,8 @@ void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes
                 limited_.sweep();
                 dispatchers_.sweep();
               },
-          .is_idle = [this] { return dispatchers_.live_calls() == 0 && limited_.waiting() == 0; }},
+          .is_idle = [this] { return dispatchers_.live_calls() == 0 && limited_.waiting() == 0; },
+          .by_cookie = shared.by_cookie},
       HttpThread::Options{.limits = {.header_bytes = config.header_bytes,
                                      .header_time = config.header_time,
                                      .body_time = config.body_time,

@@ -30,6 +30,7 @@ class HttpUnit {
     const TokenBook& tokens;
     AsyncInvocations& async;
     Poster control;
+    CookieJudge by_cookie;
   };
   /// `worker_idle_time`: a worker that no call has used for so long is given back.
   HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,

@@ -73,6 +73,16 @@ std::vector<Setting> flow_settings(Config& c) {
   };
 }
 
+std::vector<Setting> page_settings(Config& c) {
+  return {
+      {"page_host",
+       "host names by which browsers may reach the page, separated by commas, besides localhost",
+       list(c.page_hosts)},
+      {"page_session_time", "how long somebody who has logged in at the page stays so",
+       duration(c.page_session_time, std::chrono::hours(24 * 7))},
+  };
+}
+
 std::vector<Setting> http_settings(Config& c) {
   return {
       {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
@@ -157,6 +167,7 @@ std::vector<Setting> settings_of(Config& c) {
   std::ranges::move(pilot_settings(c.pilots), std::back_inserter(settings));
   std::ranges::move(data_settings(c), std::back_inserter(settings));
   std::ranges::move(flow_settings(c), std::back_inserter(settings));
+  std::ranges::move(page_settings(c), std::back_inserter(settings));
   return settings;
 }
 

@@ -66,6 +66,8 @@ std::string_view reason_phrase(unsigned status) {
       return "Range Not Satisfiable";
     case 417:
       return "Expectation Failed";
+    case 421:
+      return "Misdirected Request";
     case 422:
       return "Unprocessable Content";
     case 426:

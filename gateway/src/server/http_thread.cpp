@@ -29,6 +29,7 @@ HttpThread::HttpThread(Parts parts, Options options)
             .limits = options.limits,
             .ended = [this](std::uint64_t session) { sessions_.erase(session); },
             .metrics = metrics_,
+            .by_cookie = parts_.by_cookie,
             .body_memory = options.body_memory},
       timer_(parts_.io) {
   host_.now = parts_.clock.now();

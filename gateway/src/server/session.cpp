@@ -227,6 +227,13 @@ std::optional<Response> Session::judge_query() {
 
 std::optional<Response> Session::authenticate() {
   const std::string_view authorization = request_.header(Header::authorization);
+  if (!only_ && authorization.empty() && host_.by_cookie) {
+    if (auto judged = host_.by_cookie(request_)) {
+      if (!*judged) return std::move(judged->error());
+      request_.identity = std::move(**judged);
+      return std::nullopt;
+    }
+  }
   const bool is_known =
       known_identity_ && equal_in_constant_time(known_authorization_, authorization);
   if (!only_ && !is_known) {

@@ -39,16 +39,25 @@ std::string hash_token(std::string_view token) {
   return to_hex(hash);
 }
 
+std::string hash_bearer_token(std::string_view authorization) {
+  const std::string_view token = bearer_token(authorization);
+  return token.empty() ? "" : hash_token(token);
+}
+
 TokenBook::TokenBook(Tenant owner, std::vector<TokenRecord> tokens, SocketUsers socket_users)
     : owner_(std::move(owner)), socket_users_(socket_users), tokens_(std::move(tokens)) {}
 
-const TokenRecord* TokenBook::find(std::string_view token) const {
-  const std::string hash = hash_token(token);
+const TokenRecord* TokenBook::find(std::string_view hash) const {
   const TokenRecord* found = nullptr;
   // All are compared, so that the time says nothing about which one is near.
   for (const TokenRecord& record : tokens_)
     if (equal_in_constant_time(record.hash, hash)) found = &record;
   return found;
+}
+
+const Tenant* TokenBook::tenant_of(std::string_view hash) const {
+  const TokenRecord* record = find(hash);
+  return record == nullptr ? nullptr : &record->tenant;
 }
 
 Result<PeerIdentity> TokenBook::authenticate(const Credentials& credentials) const {
@@ -59,7 +68,7 @@ Result<PeerIdentity> TokenBook::authenticate(const Credentials& credentials) con
           ErrorCode::unauthenticated,
           "the Authorization header is not 'Bearer TOKEN'; the token is in the file 'token' of the "
           "gateway's state directory");
-    const TokenRecord* record = find(token);
+    const TokenRecord* record = find(hash_token(token));
     if (record == nullptr)
       return fail(ErrorCode::unauthenticated,
                   "this gateway does not know the token; the one it made is in the file 'token' of "

@@ -90,6 +90,9 @@ struct Config {
   std::chrono::milliseconds slurm_interval{0};  // between two looks; 0: orchid-slurm's own default
   std::vector<std::string>
       slurm_dpu_features;  // of nodes that are DPUs; empty: as orchid-slurm says
+  // Table [page], with keys without the prefix.
+  std::vector<std::string> page_hosts;  // names by which browsers reach it, besides loopback's
+  std::chrono::milliseconds page_session_time{12 * 3'600'000};  // of who has logged in; to 7 d
   // Table [flows], with keys without the prefix.
   std::filesystem::path flows_program;  // default: orchid-flows beside this program
   std::size_t flows_per_user = 100;     // that have not ended; 1 to 100 000

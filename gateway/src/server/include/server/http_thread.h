@@ -36,6 +36,7 @@ class HttpThread {
     const Clock& clock;
     std::function<void()> sweep;    // several times a second
     std::function<bool()> is_idle;  // no call is under way; asked when draining
+    CookieJudge by_cookie{};        // empty: cookies say nothing
   };
   struct Options {
     SessionLimits limits;

@@ -14,6 +14,7 @@
 #include "foundation/clock.h"
 #include "foundation/units.h"
 #include "http/body.h"
+#include "http/cookie_judge.h"
 #include "http/problem.h"
 #include "http/reply.h"
 #include "http/router.h"
@@ -44,6 +45,7 @@ struct SessionHost {
   SessionLimits limits;
   std::function<void(std::uint64_t session)> ended;
   HttpMetrics& metrics;
+  CookieJudge by_cookie{};            // empty: cookies say nothing
   ByteCount body_memory{1ULL << 30};  // of all large bodies together
   std::uint64_t body_bytes = 0;       // in use
   bool draining = false;

@@ -22,6 +22,8 @@ struct TokenRecord {
 /// An unguessable token (256 bits), as users put it behind `Authorization: Bearer`.
 [[nodiscard]] std::string make_token();
 [[nodiscard]] std::string hash_token(std::string_view token);
+/// The token of an Authorization header, hashed; empty: it has none.
+[[nodiscard]] std::string hash_bearer_token(std::string_view authorization);
 
 /// What a connection and a request say about who is there.
 struct Credentials {
@@ -42,9 +44,11 @@ class TokenBook {
   /// A token, when one is given, decides alone. Errors: `unauthenticated` (none or a wrong one),
   /// `denied` (another user's socket peer).
   [[nodiscard]] Result<PeerIdentity> authenticate(const Credentials& credentials) const;
+  /// Whose token has this hash; null: nobody's. Valid for as long as the book is there.
+  [[nodiscard]] const Tenant* tenant_of(std::string_view hash) const;
 
  private:
-  [[nodiscard]] const TokenRecord* find(std::string_view token) const;
+  [[nodiscard]] const TokenRecord* find(std::string_view hash) const;
 
   Tenant owner_;
   SocketUsers socket_users_;

@@ -1,0 +1,171 @@
+// flows.js: flows that were submitted, and one of them: its graph, its nodes over time, its log and its outputs.
+import { events, get, poll, request, text } from "/page/api.js";
+import { button, element } from "/page/dom.js";
+import { FlowGraph } from "/page/flow_graph.js";
+import { between, time } from "/page/format.js";
+import { NodeTimes } from "/page/node_times.js";
+import { Table } from "/page/table.js";
+
+const MOST_OF_A_TEXT = 64 * 1024;
+
+const COLUMNS = [
+  { title: "Flow", width: "14em", cell: (flow) => flow.id },
+  { title: "Name", width: "2fr", cell: (flow) => flow.name },
+  { title: "State", width: "8em", cell: (flow) => flow.state },
+  { title: "Nodes", width: "8em", cell: (flow) => (flow.nodes_total === undefined ? "" : `${flow.nodes_done} of ${flow.nodes_total}`) },
+  { title: "Submitted", width: "9em", cell: (flow) => time(flow.submitted) },
+  { title: "Took", width: "8em", cell: (flow) => between(flow.submitted, flow.ended) },
+  { title: "Message", width: "3fr", cell: (flow) => flow.message || "" },
+];
+
+function showList(content) {
+  const table = new Table({ label: "Flows", columns: COLUMNS, key: (flow) => flow.id, open: (flow) => { location.hash = `flows/${encodeURIComponent(flow.id)}`; },
+    empty: "No flow was submitted: 'orchid flow submit FILE'." });
+  const fault = element("p", { class: "fault", role: "alert" });
+  content.append(element("h2", {}, "Flows"), element("p", { class: "tools" }, element("a", { href: "/flows/edit" }, "Draw a flow")), fault, table.node);
+  const stop = poll("/v1/flows", 1, (document) => {
+    fault.textContent = "";
+    table.show(document.flows);
+  }, (error) => { fault.textContent = error.message; });
+  return () => {
+    stop();
+    table.close();
+  };
+}
+
+/** What can be asked of a flow in a state. */
+const ACTS = { running: ["cancel"], suspended: ["resume", "cancel"], failed: ["retry"], cancelled: ["retry"], done: [] };
+
+class FlowPage {
+  constructor(content, id) {
+    this.of = `/v1/flows/${encodeURIComponent(id)}`;
+    this.head = element("h2", {}, "Flow ", id);
+    this.state = element("p", { class: "state", "aria-live": "polite" });
+    this.acts = element("p", { class: "tools" });
+    this.fault = element("p", { class: "fault", role: "alert" });
+    this.details = element("section", { class: "details", hidden: true, "aria-label": "The chosen node" });
+    this.attempts = element("ul", { class: "attempts" });
+    this.outputs = element("pre", { class: "preview", hidden: true });
+    this.log = element("pre", { class: "log" });
+    this.graph = new FlowGraph((name) => this.choose(name));
+    this.times = new NodeTimes();
+    this.nodes = new Map();
+    this.chosen = null;
+    this.stopEvents = () => {};
+    this.open = true;
+    content.append(element("p", {}, element("a", { href: "#flows" }, "All flows")), this.head, this.state, this.acts, this.fault,
+      this.graph.node, this.details, element("h3", {}, "Nodes over time"), this.times.node, this.attempts, element("h3", {}, "Outputs"), this.outputs,
+      element("h3", {}, "Log"), this.log);
+    this.stopLog = () => {};
+    this.load();
+  }
+
+  /** The document has the graph; events tell what changes. */
+  async load() {
+    try {
+      const flow = await get(this.of);
+      if (!this.open) return;
+      this.head.textContent = `Flow ${flow.name} (${flow.id})`;
+      this.showState(flow);
+      this.nodes = new Map((flow.nodes || []).map((node) => [node.node, node]));
+      this.graph.show([...this.nodes.values()]);
+      this.times.show(flow, this.nodes);
+      this.follow();
+    } catch (error) {
+      this.fault.textContent = error.message;
+      if (this.open && error.status !== 404) this.again = setTimeout(() => this.load(), 2000);
+    }
+  }
+
+  follow() {
+    this.stopEvents();
+    this.stopEvents = events(`${this.of}/events`, {
+      node: (node) => this.change(node),
+      state: (flow) => this.showState(flow),
+      attempt: (attempt) => { this.attempts.append(element("li", {}, `${time(attempt.at)} ${attempt.message}`)); },
+      end: (flow) => {
+        for (const node of flow.nodes || []) this.change(node);
+        this.showState(flow);
+        return true;
+      },
+    });
+    this.readLog();
+  }
+
+  change(node) {
+    this.nodes.set(node.node, { ...this.nodes.get(node.node), ...node });
+    this.graph.change(node);
+    this.times.show(this.flow, this.nodes);
+    if (this.chosen === node.node) this.choose(node.node);
+  }
+
+  showState(flow) {
+    const before = this.flow ? this.flow.state : null;
+    this.flow = { ...this.flow, ...flow };
+    this.state.textContent = `${flow.state}${flow.nodes_total === undefined ? "" : `, ${flow.nodes_done} of ${flow.nodes_total} nodes done`}${
+      flow.message ? `: ${flow.message}` : ""}`;
+    this.state.dataset.state = flow.state;
+    if (before !== flow.state) {
+      this.acts.replaceChildren(...(ACTS[flow.state] || []).map((act) => button(act[0].toUpperCase() + act.slice(1), () => this.act(act))));
+      if (flow.state === "done") this.readOutputs();
+      this.readLog();
+    }
+  }
+
+  async act(act) {
+    this.fault.textContent = "";
+    try {
+      const flow = await (await request("POST", `${this.of}/${act}`)).json();
+      this.showState(flow);
+      this.follow();
+    } catch (error) {
+      this.fault.textContent = error.message;
+    }
+  }
+
+  async readOutputs() {
+    try {
+      const outputs = await text(`${this.of}/outputs`);
+      this.outputs.textContent = outputs.slice(0, MOST_OF_A_TEXT) + (outputs.length > MOST_OF_A_TEXT ? "\n…" : "");
+    } catch (error) {
+      this.outputs.textContent = error.message;
+    }
+    this.outputs.hidden = false;
+  }
+
+  async readLog() {
+    try {
+      const words = await text(`${this.of}/logs`);
+      this.log.textContent = words === "" ? "Nothing has happened." : words.slice(-MOST_OF_A_TEXT);
+      this.words = words.split("\n");
+    } catch (error) {
+      this.log.textContent = error.message;
+    }
+  }
+
+  choose(name) {
+    const node = this.nodes.get(name);
+    if (!node) return;
+    this.chosen = name;
+    const rows = [["Kind", node.kind], ["State", node.state], ["Done", `${node.done} of ${node.total}`], ["After", (node.after || []).join(", ")],
+      ["Begun", time(node.begun)], ["Ended", time(node.ended)], ["Took", between(node.begun, node.ended)]];
+    const said = (this.words || []).filter((line) => line.includes(` ${name}: `) || line.includes(` ${name}, `)).join("\n");
+    this.details.hidden = false;
+    this.details.replaceChildren(element("h3", {}, `Node ${name}`),
+      element("dl", {}, ...rows.filter(([, value]) => value).flatMap(([title, value]) => [element("dt", {}, title), element("dd", {}, value)])),
+      element("pre", { class: "log" }, said || "The log says nothing of it."));
+  }
+
+  close() {
+    this.open = false;
+    clearTimeout(this.again);
+    this.stopEvents();
+    this.graph.close();
+  }
+}
+
+export function show(content, words) {
+  if (words.length === 0) return showList(content);
+  const page = new FlowPage(content, words[0]);
+  return () => page.close();
+}
