@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -24,6 +25,16 @@ std::string describe(const flow::Plan& plan, const flow::AttemptFailed& attempt)
 
 void append_event(std::string& out, std::string_view name, std::uint64_t id, const Json& data) {
   out += fmt::format("event: {}\nid: {}\ndata: {}\n\n", name, id, dump_text(data));
+}
+
+/// The nodes whose values this one takes, each once.
+Json names_before(const flow::Plan& plan, std::uint32_t number) {
+  std::set<std::uint32_t> sources;
+  for (const flow::PlannedPort& port : plan.nodes[number].ports)
+    if (port.source.kind == flow::Source::Kind::node) sources.insert(port.source.index);
+  Json names = Json::array();
+  for (const std::uint32_t source : sources) names.push_back(plan.nodes[source].name);
+  return names;
 }
 
 }  // namespace
@@ -154,7 +165,10 @@ Json FlowRun::node(std::uint32_t number) const {
 
 Json FlowRun::nodes() const {
   Json list = Json::array();
-  for (std::uint32_t i = 0; i < history_.size(); ++i) list.push_back(node(i));
+  for (std::uint32_t i = 0; i < history_.size(); ++i) {
+    list.push_back(node(i));
+    list.back()["after"] = names_before(*plan_, i);
+  }
   return list;
 }
 
