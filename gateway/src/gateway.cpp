@@ -77,6 +77,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                .data_of = [this](uid_t tenant) { return data_.used_by(tenant); }},
               memory_options(config_)),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
+      utilisation_(broker_loop_, clock_),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       door_(control_io_, config_, std::move(opened.sockets.door)),
@@ -190,6 +191,7 @@ void Gateway::Objects::control_tick() {
   async_->tick();
   pilots_.tick(clock_.now());
   flows_.tick();
+  utilisation_.tick();
   control_timer_.expires_after(control_tick_interval);
   control_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) control_tick();

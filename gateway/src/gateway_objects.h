@@ -33,6 +33,7 @@
 #include "page/page_sessions.h"
 #include "pilots/pilot_processes.h"
 #include "reports/host_reports.h"
+#include "reports/utilisation.h"
 #include "server/listener.h"
 #include "start_up.h"
 #include "system/system_routes.h"
@@ -94,6 +95,7 @@ class Gateway::Objects {
   DataService data_;
   MemoryLeaseService memory_;
   HostReports host_reports_;
+  Utilisation utilisation_;
   Inspector inspector_;
   DoorProcess door_;
   PilotProcesses pilots_;

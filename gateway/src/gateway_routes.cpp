@@ -61,7 +61,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
       },
       make_routes<FlowRoutes>(flows_, control_, streams_),
       make_routes<PlacementRoutes>(broker_loop_),
-      make_routes<HostRoutes>(host_reports_),
+      make_routes<HostRoutes>(host_reports_, utilisation_),
       [this, defaults](const HttpThreadPort& thread) {
         return std::make_unique<SystemRoutes>(
             SystemRoutes::Parts{.control_status = [this] { return control_status(); },

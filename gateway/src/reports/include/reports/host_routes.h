@@ -1,10 +1,11 @@
-// reports/host_routes.h: /v1/hosts: hosts, clusters and what is wanted of them.
+// reports/host_routes.h: /v1/hosts: hosts, clusters and what is wanted of them; /v1/utilisation.
 #pragma once
 #include <utility>
 
 #include "foundation/task.h"
 #include "http/routes.h"
 #include "reports/host_reports.h"
+#include "reports/utilisation.h"
 
 namespace orchid::gateway {
 
@@ -13,6 +14,7 @@ class HostRoutes final : public Routes {
  public:
   struct Parts {
     HostReports& reports;
+    Utilisation& utilisation;
     Poster here;
   };
   explicit HostRoutes(Parts parts) : parts_(std::move(parts)) {}
@@ -20,6 +22,7 @@ class HostRoutes final : public Routes {
 
  private:
   void hosts(const Request& request, const Reply& reply);
+  void utilisation(const Request& request, const Reply& reply);
 
   Parts parts_;
 };
