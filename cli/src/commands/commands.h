@@ -34,16 +34,18 @@ void add_flow_submit(CLI::App& flows, Shell& shell);
 void add_flow_submitted(CLI::App& flows, Shell& shell);  // several
 void add_share_keep(CLI::App& shares, Shell& shell);     // one of its own
 void add_token(CLI::App& app, Shell& shell);
+void add_dashboard(CLI::App& app, Shell& shell);
 void add_doctor(CLI::App& app, Shell& shell);
 void add_completion(CLI::App& app, Shell& shell);
 void add_help(CLI::App& app, Shell& shell);
 
 inline void add_commands(CLI::App& app, Shell& shell) {
   for (auto* add :
-       {add_up,     add_build,   add_inspect,    add_deploy, add_list,   add_describe, add_delete,
-        add_invoke, add_status,  add_result,     add_wait,   add_cancel, add_logs,     add_data,
-        add_hosts,  add_explain, add_leases,     add_memory, add_flow,   add_pilot,    add_share,
-        add_token,  add_doctor,  add_completion, add_help})
+       {add_up,         add_build,  add_inspect, add_deploy,  add_list,      add_describe,
+        add_delete,     add_invoke, add_status,  add_result,  add_wait,      add_cancel,
+        add_logs,       add_data,   add_hosts,   add_explain, add_leases,    add_memory,
+        add_flow,       add_pilot,  add_share,   add_token,   add_dashboard, add_doctor,
+        add_completion, add_help})
     add(app, shell);
 }
 

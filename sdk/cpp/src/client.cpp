@@ -12,6 +12,7 @@
 #include "api/function_reference.h"
 #include "api/session.h"
 #include "foundation/files.h"
+#include "foundation/json_document.h"
 #include "foundation/percent_encoding.h"
 #include "http/problem.h"
 #include "lease/lease_threads.h"
@@ -186,6 +187,23 @@ std::vector<InvocationStatus> Client::invocations() {
 
 void Client::release_lease(std::string_view id) {
   (void)session_->request({.method = "DELETE", .target = "/v1/leases/" + percent_encode(id)});
+}
+
+std::string Client::make_page_link(std::string_view address) {
+  const sdk::HttpResponse made = session_->request({.method = "POST", .target = "/v1/page/links"});
+  const JsonDocument document(made.text(), {.subject = "the gateway's answer"});
+  const std::string path = document.root().text("path");
+  const std::vector<std::string> addresses = document.root().texts("addresses");
+  if (const auto read = document.finish(); !read) throw Error({.message = read.error().message});
+  const sdk::Endpoint& endpoint = session_->endpoint();
+  std::string link(address);
+  if (link.empty() && endpoint.socket.empty() && endpoint.door.empty()) link = endpoint.base_url;
+  if (link.empty() && !addresses.empty()) link = addresses.front();
+  if (link.empty())
+    throw Error({.kind = ErrorKind::not_found,
+                 .message = "the gateway listens at no address that a browser could reach"});
+  while (link.ends_with('/')) link.pop_back();
+  return link + path;
 }
 
 std::string Client::get(std::string_view path) {

@@ -228,6 +228,11 @@ class Client {
   /// Gives back a lease of another program of the same user. Error `not_found`.
   void release_lease(std::string_view id);
 
+  /// A link to the gateway's page for people, which logs one browser in as the user whom this
+  /// client is, once, and within a minute. `address`: where that browser finds the gateway
+  /// ("http://localhost:8080"); empty: as this client does, or else as the gateway says.
+  [[nodiscard]] std::string make_page_link(std::string_view address = {});
+
   /// Any JSON document of the HTTP API, such as "/v1/limits", as text.
   [[nodiscard]] std::string get(std::string_view path);
   /// Where this client talks to, for messages: "unix:/run/user/1000/orchid/gateway.sock".
