@@ -44,16 +44,16 @@ function noticeFound() {
 }
 
 /** The response, if it is a success. `stop`: a signal of whoever does not want it any more. */
-export async function request(method, path, { body, stop, quiet } = {}) {
+export async function request(method, path, { body, stop, quiet, tag } = {}) {
   let response;
   try {
     const signals = [AbortSignal.timeout(ANSWER_WITHIN_MS), ...(stop ? [stop] : [])];
     response = await fetch(path, {
       method,
       body: body === undefined ? undefined : JSON.stringify(body),
-      headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      headers: { ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...(tag ? { "If-None-Match": tag } : {}) },
       credentials: "same-origin",
-      cache: "no-cache",
+      cache: "no-store",
       redirect: "error",
       signal: AbortSignal.any(signals),
     });
@@ -63,7 +63,7 @@ export async function request(method, path, { body, stop, quiet } = {}) {
     throw new Lost("the gateway does not answer");
   }
   noticeFound();
-  if (response.ok) return response;
+  if (response.ok || (tag && response.status === 304)) return response;
   const refused = await refusalOf(response);
   if (refused.status === 401 && !quiet) tell("logged-out", refused.message);
   throw refused;
@@ -78,20 +78,27 @@ export async function text(path, options) {
   return (await request("GET", path, options)).text();
 }
 
-/** Asks again and again, with a pause that grows while there is no answer, and not while nobody looks. `show` gets each answer, `fail` each
- * error but a lost connection. Returns what stops it. */
+/** Asks again and again, with a pause that grows while there is no answer, and not while nobody looks. `show` gets each answer that is another
+ * one than before, `fail` each error but a lost connection. Returns what stops it. */
 export function poll(path, seconds, show, fail = () => {}) {
   const stopping = new AbortController();
   let timer = 0;
   let pause = seconds;
+  const told = { path: null, tag: null };
   const ask = async () => {
     timer = 0;
     if (document.hidden) return;
     try {
-      const answer = await get(typeof path === "function" ? path() : path, { stop: stopping.signal });
+      const now = typeof path === "function" ? path() : path;
+      const response = await request("GET", now, { stop: stopping.signal, tag: told.path === now ? told.tag : null });
+      const answer = response.status === 200 ? await response.json() : null;
       if (stopping.signal.aborted) return;
       pause = seconds;
-      show(answer);
+      if (answer !== null) {
+        told.path = now;
+        told.tag = response.headers.get("ETag");
+        show(answer);
+      }
     } catch (error) {
       if (stopping.signal.aborted) return;
       if (error instanceof Lost) {

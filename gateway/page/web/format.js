@@ -31,6 +31,7 @@ const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" 
 export function time(text) {
   if (!text) return "";
   const at = new Date(text);
+  if (Number.isNaN(+at)) return String(text);
   const today = new Date().toDateString() === at.toDateString();
   return today ? CLOCK.format(at) : `${DAY.format(at)} ${CLOCK.format(at)}`;
 }

@@ -23,20 +23,27 @@ export class InvocationBook {
     for (const one of newest) {
       overlaps ||= this.known.has(one.id);
       told.add(one.id);
-      this.known.set(one.id, one);
+      this.keep(one);
     }
     // Between two looks more came than one look tells of: the next one asks for more.
     this.limit = overlaps ? EACH_TIME : AT_ONCE;
-    const list = [...this.known.values()].sort((a, b) => (a.accepted < b.accepted ? 1 : a.accepted > b.accepted ? -1 : 0));
+    const list = [...this.known.values()].sort((a, b) => b.acceptedAt - a.acceptedAt);
     for (const one of list.splice(MOST)) this.known.delete(one.id);
     this.changed(list);
     this.lookAfter(list.filter((one) => one.state !== "done" && !told.has(one.id)).slice(-LOOKED_AFTER));
   }
 
+  /** Its times as numbers, once: they are looked at with each picture. */
+  keep(one) {
+    one.acceptedAt = Date.parse(one.accepted);
+    one.finishedAt = one.finished ? Date.parse(one.finished) : undefined;
+    this.known.set(one.id, one);
+  }
+
   async lookAfter(list) {
     for (const one of list) {
       try {
-        this.known.set(one.id, await get(`/v1/invocations/${encodeURIComponent(one.id)}`, { stop: this.stopping.signal }));
+        this.keep(await get(`/v1/invocations/${encodeURIComponent(one.id)}`, { stop: this.stopping.signal }));
       } catch (error) {
         if (error.status === 404) this.known.delete(one.id);
       }
@@ -53,5 +60,5 @@ export const PARTS = ["queue", "place", "compile", "link", "run"];
 
 /** How long it took in all, in ms; nothing: it has not ended. */
 export function whole(one) {
-  return one.finished ? new Date(one.finished) - new Date(one.accepted) : undefined;
+  return one.finishedAt === undefined ? undefined : one.finishedAt - one.acceptedAt;
 }

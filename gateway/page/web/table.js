@@ -35,6 +35,7 @@ export class Table {
     this.body.setAttribute("aria-rowcount", items.length);
     this.space.style.height = `${items.length * ROW_HEIGHT}px`;
     this.empty.hidden = items.length > 0;
+    this.body.hidden = items.length === 0;
     this.draw();
   }
 

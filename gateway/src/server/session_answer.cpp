@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "http/answer_tag.h"
 #include "server/session.h"
 
 namespace orchid::gateway {
@@ -53,6 +54,9 @@ void Session::answer(Response response) {
   watcher_ = nullptr;
   sink_.reset();
   response_ = std::move(response);
+  // Pages poll; programs that do would be told in advance.
+  if (is_by_cookie_ && request_.method == Method::get)
+    tag_answer(response_, request_.header(Header::if_none_match));
   keep_alive_ = keep_alive_ && !response_.close && !host_.draining;
   render_head(response_,
               {.common = host_.common,

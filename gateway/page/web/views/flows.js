@@ -6,6 +6,7 @@ import { between, time } from "/page/format.js";
 import { NodeTimes } from "/page/node_times.js";
 import { Table } from "/page/table.js";
 
+const EDITOR = "/flows/edit";  // not in every gateway
 const MOST_OF_A_TEXT = 64 * 1024;
 
 const COLUMNS = [
@@ -22,7 +23,9 @@ function showList(content) {
   const table = new Table({ label: "Flows", columns: COLUMNS, key: (flow) => flow.id, open: (flow) => { location.hash = `flows/${encodeURIComponent(flow.id)}`; },
     empty: "No flow was submitted: 'orchid flow submit FILE'." });
   const fault = element("p", { class: "fault", role: "alert" });
-  content.append(element("h2", {}, "Flows"), element("p", { class: "tools" }, element("a", { href: "/flows/edit" }, "Draw a flow")), fault, table.node);
+  const editor = element("p", { class: "tools" });
+  request("HEAD", EDITOR, { quiet: true }).then(() => editor.append(element("a", { href: EDITOR }, "Draw a flow")), () => {});
+  content.append(element("h2", {}, "Flows"), editor, fault, table.node);
   const stop = poll("/v1/flows", 1, (document) => {
     fault.textContent = "";
     table.show(document.flows);

@@ -1,5 +1,5 @@
 // overview.js: how much there is and how much of it is used, now and over the last hours.
-import { get, poll } from "/page/api.js";
+import { poll } from "/page/api.js";
 import { bar, element } from "/page/dom.js";
 import { bytes, count, milliseconds, share } from "/page/format.js";
 import { sums } from "/page/sums.js";
@@ -47,16 +47,18 @@ export function show(content) {
     tiles.flows.number.textContent = `${running} running`;
     tiles.flows.parts.textContent = `of ${count(flows.length, "flow")}`;
   };
+  let samples = [];
+  const newest = () => (samples.length > 0 ? samples[samples.length - 1].at : 0);
   const showHours = (document) => {
-    const first = document.samples.length > 0 ? document.samples[0].at : null;
-    since.textContent = first === null ? "The gateway has taken no sample yet."
+    samples = [...samples, ...document.samples].slice(-document.most);
+    since.textContent = samples.length === 0 ? "The gateway has taken no sample yet."
       : `The gateway keeps a sample for each ${milliseconds(document.interval_ms)} since it started, ${count(document.most, "sample")} at most.`;
-    for (const chart of charts) chart.show(document.samples);
+    for (const chart of charts) chart.show(samples);
   };
   const stops = [
     poll("/v1/hosts", 2, showHosts),
     poll("/v1/flows", 3, showFlows, () => { tiles.flows.number.textContent = "not known"; }),
-    poll("/v1/utilisation", 10, showHours),
+    poll(() => `/v1/utilisation?since=${newest()}`, 10, showHours),
   ];
   return () => stops.forEach((stop) => stop());
 }

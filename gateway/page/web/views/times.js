@@ -46,10 +46,10 @@ class TimeLine {
   }
 
   draw() {
-    const ended = this.list.filter((one) => one.timings_ms && one.finished);
-    const until = ended.length > 0 ? Math.max(...ended.slice(0, 1000).map((one) => +new Date(one.finished))) : Date.now();
-    const from = this.span === Infinity && ended.length > 0 ? +new Date(ended[ended.length - 1].accepted) : until - Math.min(this.span, 86400000);
-    const lanes = lanesOf(ended.filter((one) => +new Date(one.finished) >= from));
+    const ended = this.list.filter((one) => one.timings_ms && one.finishedAt !== undefined);
+    const until = ended.length > 0 ? Math.max(...ended.slice(0, 1000).map((one) => one.finishedAt)) : Date.now();
+    const from = this.span === Infinity && ended.length > 0 ? ended[ended.length - 1].acceptedAt : until - Math.min(this.span, 86400000);
+    const lanes = lanesOf(ended.filter((one) => one.finishedAt >= from));
     const scale = window.devicePixelRatio || 1;
     const width = Math.max(NAME_WIDTH + 100, this.picture.parentElement.clientWidth - 4);
     const height = Math.max(1, lanes.length) * LANE_HEIGHT + 20;
@@ -73,7 +73,7 @@ class TimeLine {
     pen.fillStyle = colour.text;
     pen.fillText(name.length > 38 ? `${name.slice(0, 37)}…` : name, 0, top + 13);
     for (const one of calls) {
-      let at = +new Date(one.accepted);
+      let at = one.acceptedAt;
       for (const part of PARTS) {
         const long = one.timings_ms[part] || 0;
         pen.fillStyle = colour[part];

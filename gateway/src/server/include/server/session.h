@@ -85,7 +85,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
     closed,
   };
 
-  // Reading: session.cpp.
+  // Reading: session.cpp; who may ask for what: session_access.cpp.
   void read_more();
   void arrived(const boost::system::error_code& error, std::size_t bytes);
   void process();
@@ -167,6 +167,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   bool streams_ = false;     // events; until the last of them has been sent
   bool last_piece_ = false;  // is being sent
 
+  bool is_by_cookie_ = false;         // this request's identity
   std::optional<PeerIdentity> only_;  // who is there, if that was known from the beginning
   std::string known_authorization_;   // the header that `known_identity_` came from
   std::optional<PeerIdentity> known_identity_;
