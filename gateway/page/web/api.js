@@ -4,7 +4,7 @@
 const ANSWER_WITHIN_MS = 30000;
 const LONGEST_PAUSE_S = 5;
 
-/** "lost" (detail: why), "found", "logged-out" (detail: why). */
+/** "lost" (detail: why), "found", "logged-out". */
 export const connection = new EventTarget();
 let lost = false;
 
@@ -65,7 +65,7 @@ export async function request(method, path, { body, stop, quiet, tag } = {}) {
   noticeFound();
   if (response.ok || (tag && response.status === 304)) return response;
   const refused = await refusalOf(response);
-  if (refused.status === 401 && !quiet) tell("logged-out", refused.message);
+  if (refused.status === 401 && !quiet) tell("logged-out");
   throw refused;
 }
 

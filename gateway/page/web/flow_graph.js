@@ -36,9 +36,11 @@ export class FlowGraph {
     this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.picture.setAttribute("width", width);
     this.picture.setAttribute("height", height);
-    const lines = edges.map((points) => svg("polyline", { class: "edge", points: points.map((point) => `${point.x},${point.y}`).join(" ") }));
+    const lines = edges.map((points) => svg("polyline", { class: "edge", "marker-end": "url(#edge-head)", points: points.map((point) => `${point.x},${point.y}`).join(" ") }));
     const boxes = nodes.map((place) => this.box(place));
-    this.picture.replaceChildren(...lines, ...boxes);
+    const head = svg("marker", { id: "edge-head", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+      svg("path", { class: "edge-head", d: "M0,0 L8,4 L0,8 z" }));
+    this.picture.replaceChildren(svg("defs", {}, head), ...lines, ...boxes);
     for (const one of this.told.values()) this.change(one);
   }
 

@@ -4,7 +4,7 @@ import { between, milliseconds } from "/page/format.js";
 
 const ROW = 20;
 const NAMES = 200;
-const WIDTH = 900;
+const LEAST_WIDTH = 600;
 const MOST = 500;
 
 export class NodeTimes {
@@ -31,8 +31,11 @@ export class NodeTimes {
     const from = Math.min(...shown.map((node) => +new Date(node.begun)));
     const end = (node) => (node.ended ? +new Date(node.ended) : Date.now());
     const until = Math.max(from + 1, ...shown.map(end));
-    const x = (at) => NAMES + ((WIDTH - NAMES) * (at - from)) / (until - from);
-    this.picture.setAttribute("viewBox", `0 0 ${WIDTH} ${Math.max(1, shown.length) * ROW}`);
+    const width = Math.max(LEAST_WIDTH, this.node.clientWidth - 20);
+    const height = Math.max(1, shown.length) * ROW;
+    const x = (at) => NAMES + ((width - NAMES) * (at - from)) / (until - from);
+    this.picture.setAttribute("width", width);
+    this.picture.setAttribute("height", height);
     this.picture.replaceChildren(...shown.flatMap((node, place) => {
       const begin = x(+new Date(node.begun));
       return [

@@ -38,6 +38,7 @@ function openView() {
   place.replaceChildren();
   document.title = `${TITLES[view]} – Orchid`;
   end = VIEWS[view](place, words);
+  performance.mark("view");
 }
 
 function openFrame(session) {
@@ -92,7 +93,7 @@ connection.addEventListener("found", () => {
   status.hidden = true;
   status.textContent = "";
 });
-connection.addEventListener("logged-out", (event) => enter(event.detail));
+connection.addEventListener("logged-out", () => enter("Your session is over: log in again."));
 window.addEventListener("hashchange", openView);
 
 enter(await useLink());

@@ -34,6 +34,7 @@ export class Table {
     this.items = items;
     this.body.setAttribute("aria-rowcount", items.length);
     this.space.style.height = `${items.length * ROW_HEIGHT}px`;
+    this.body.style.height = this.space.style.height;  // up to the most that the style allows
     this.empty.hidden = items.length > 0;
     this.body.hidden = items.length === 0;
     this.draw();

@@ -36,6 +36,24 @@ TEST_CASE("each file has its own name, and a tag of its content") {
   }
 }
 
+TEST_CASE("what the page refers to is there, and all modules that it needs are asked for at once") {
+  std::string all;
+  for (const PageFile& file : page_files())
+    if (!file.name.starts_with("lib/") && !file.name.starts_with("editor/")) all += file.content;
+  const std::string_view page = find("index.html")->content;
+  std::size_t count = 0;
+  for (std::size_t at = all.find("\"/page/"); at != std::string::npos; ++count) {
+    const std::size_t end = all.find('"', at + 1);
+    const std::string name = all.substr(at + 7, end - at - 7);
+    CAPTURE(name);
+    CHECK(find(name) != nullptr);
+    if (name.ends_with(".js") && !name.starts_with("lib/") && name != "layout_worker.js")
+      CHECK(page.find("\"/page/" + name + "\"") != std::string_view::npos);
+    at = all.find("\"/page/", end);
+  }
+  CHECK(count > 20);
+}
+
 /// Of our own: what Debian's libraries do inside is under the page's policy, and gets no text of
 /// users as code.
 TEST_CASE("nothing that the page is made of takes text as code or as elements") {

@@ -48,7 +48,7 @@ const EXECUTOR_COLUMNS = [
   { title: "Of", width: "1fr", cell: (one) => one.owner },
   { title: "Cores from", width: "1fr", cell: (one) => one.grant.source },
   { title: "Cores in use", width: "8em", cell: (one) => `${one.cores_leased} of ${one.cores.length}` },
-  { title: "Workers ready", width: "8em", cell: (one) => one.workers_ready },
+  { title: "Workers ready", width: "9em", cell: (one) => one.workers_ready },
   { title: "Data", width: "1fr", cell: (one) => (one.data_memory_bytes ? `${bytes(one.data_used_bytes)} of ${bytes(one.data_memory_bytes)}` : "") },
   { title: "Ends in", width: "1fr", cell: (one) => milliseconds(one.grant.ends_in_ms) },
 ];

@@ -27,7 +27,7 @@ const COLUMNS = [
   { title: "State", width: "2fr", cell: state },
   { title: "Accepted", width: "9em", cell: (one) => time(one.accepted) },
   { title: "Took", width: "6em", cell: (one) => milliseconds(whole(one)) },
-  { title: "Where time went", width: "1fr", cell: timeBar },
+  { title: "Time went to", width: "9em", cell: timeBar },
   { title: "Host", width: "1fr", cell: (one) => one.node || "" },
   { title: "Attempt", width: "5em", cell: (one) => one.attempt },
   { title: "Output", width: "6em", cell: (one) => (one.output_size === undefined ? "" : bytes(one.output_size)) },
@@ -48,10 +48,18 @@ class Details {
     return element("dl", {}, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
   }
 
+  /** The one that is shown may have begun or ended meanwhile. */
+  follow(list) {
+    if (this.shown === null || this.state === "done") return;
+    const now = list.find((one) => one.id === this.shown);
+    if (now && now.state !== this.state) this.show(now);
+  }
+
   async show(one) {
     this.free();
     this.free = () => {};
     this.shown = one.id;
+    this.state = one.state;
     const log = element("pre", { class: "log" }, "…");
     const output = element("div", {}, "…");
     const cancel = one.state === "done" ? null : button("Cancel", () =>
@@ -92,6 +100,7 @@ export function show(content) {
   const book = new InvocationBook((list) => {
     all = list;
     update();
+    details.follow(list);
   });
   return () => {
     book.close();
