@@ -1,0 +1,392 @@
+#!/usr/bin/python3
+"""run.py PROGRAMS SOURCES [CASE...]: the gateway's page as a browser has it: who gets in, what is seen while things happen, and that neither
+other sites nor what users wrote can do anything with it."""
+import contextlib
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import re
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, wait_for  # noqa: E402 (found only after the line above)
+from processes import expect  # noqa: E402
+from browser import browser  # noqa: E402
+
+PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+STEPS = SOURCES / "tests/integration/flows/steps.cpp"
+HERE = pathlib.Path(__file__).resolve().parent
+PIECES = 80
+HOSTILE = "</title><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
+
+
+def same(what, found, wanted):
+    if found != wanted:
+        sys.exit(f"{what}: {found!r} and not {wanted!r}")
+
+
+def expect_in(what, part, text):
+    if part not in text:
+        sys.exit(f"{what}: '{part}' is not in {text!r}")
+
+
+def port_of(site):
+    return int(next(url for url in site.ready["urls"] if "127.0.0.1" in url).rpartition(":")[2])
+
+
+def address(site, name="127.0.0.1"):
+    return f"http://{name}:{port_of(site)}"
+
+
+def token_of(site):
+    return (site.folder / "g/token").read_text().strip()
+
+
+def ask(site, method, path, body=None, **headers):
+    """Status, fields in lower case, and body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port_of(site), timeout=COMMAND_TIMEOUT_S)
+    try:
+        connection.request(method, path, json.dumps(body) if body is not None else None, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode(errors="replace")
+    finally:
+        connection.close()
+
+
+def cookie_of(site):
+    """Of somebody who logs in without a browser."""
+    status, fields, _ = ask(site, "POST", "/v1/page/session", {"token": token_of(site)}, Origin=address(site))
+    same("status of a login", status, 204)
+    return fields["set-cookie"].partition(";")[0]
+
+
+def log_in(site, chrome, where="", name="127.0.0.1"):
+    chrome.open(f"{address(site, name)}/")
+    field = chrome.one("#token")
+    field.send_keys(token_of(site))
+    chrome.one(".login button").click()
+    chrome.await_some("header nav")
+    if where:
+        chrome.script("location.hash = arguments[0]", where)
+
+
+def restart(site):
+    """At the port that it had."""
+    port = port_of(site)
+    site.process.kill()
+    site.process.wait(COMMAND_TIMEOUT_S)
+    return lambda: start_at(site, port)
+
+
+def start_at(site, port):
+    site.process, site.ready = launch([PROGRAMS / "orchid-gateway", "--state", site.folder / "g", "--socket", site.folder / "gateway.sock", "--listen",
+                                       f"127.0.0.1:{port}", "--config", site.folder / "gateway.toml"], site.environment, site.log)
+
+
+def submit(site, name, text, **inputs):
+    path = site.folder / f"{name}.yaml"
+    path.write_text(text)
+    return site.orchid("flow", "submit", path, *(word for key, value in inputs.items() for word in ("--input", f"{key}={value}"))).stdout.strip()
+
+
+def of_map(name="m", each="slowly"):
+    return (f"flow: {name}\ninputs: {{n: u64}}\nnodes:\n  work: {{kind: map, takes: [n], partition: {{function: steps.up_to, takes: [n]}}, "
+            f"each: steps.{each}}}\n  total: {{kind: reduce, function: steps.sum, fan: 8}}\n"
+            f"edges: [{{from: n, to: work.n}}, {{from: work, to: total}}]\noutputs: {{r: total}}\n")
+
+
+def files_have_their_fields(site, _):
+    for path, content_type in (("/", "text/html"), ("/page/page.js", "text/javascript"), ("/page/page.css", "text/css"), ("/page/lib/dagre.js", "text/javascript")):
+        status, fields, text = ask(site, "GET", path)
+        same(f"status of {path}", status, 200)
+        same(f"type of {path}", fields["content-type"], f"{content_type}; charset=utf-8")
+        same(f"{path} is what it says", fields["x-content-type-options"], "nosniff")
+        same(f"{path} tells nobody where one came from", fields["referrer-policy"], "no-referrer")
+        policy = fields["content-security-policy"]
+        for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "form-action 'self'",
+                     "base-uri 'none'"):
+            expect_in(f"policy of {path}", part, policy)
+        expect("unsafe" not in policy, f"the policy of {path} allows nothing unsafe")
+        same(f"{path} has not changed", ask(site, "GET", path, If_None_Match=fields["etag"])[::2], (304, ""))
+        same(f"HEAD of {path}", ask(site, "HEAD", path)[0], 200)
+        expect(text, f"{path} has content")
+    same("no such file", ask(site, "GET", "/page/../../etc/passwd")[0], 401)
+    same("another method", ask(site, "POST", "/page/page.js", Authorization=f"Bearer {token_of(site)}")[0], 405)
+
+
+def requests_that_are_refused(site, _):
+    status, _, text = ask(site, "GET", "/", Host="evil.example")
+    same("the page by another name", status, 421)
+    expect_in("what to do", "--page-host", text)
+    cookie = cookie_of(site)
+    same("with the cookie", ask(site, "GET", "/v1/hosts", Cookie=cookie)[0], 200)
+    same("by another name", ask(site, "GET", "/v1/hosts", Cookie=f"orchid_page_={cookie.partition('=')[2]}", Host="evil.example")[0], 421)
+    same("no origin", ask(site, "DELETE", "/v1/functions/steps", Cookie=cookie)[0], 403)
+    for origin in ("http://evil.example", "null", address(site, "localhost")):
+        same(f"a change from {origin}", ask(site, "DELETE", "/v1/functions/steps", Cookie=cookie, Origin=origin)[0], 403)
+        same(f"a stream of events from {origin}", ask(site, "GET", "/v1/flows/fl-0000000000000000/events", Cookie=cookie, Origin=origin)[0], 403)
+        same(f"a login from {origin}", ask(site, "POST", "/v1/page/session", {"token": token_of(site)}, Origin=origin)[0], 403)
+    same("a wrong token", ask(site, "POST", "/v1/page/session", {"token": "orc_no"}, Origin=address(site))[0], 401)
+    for wrong in ({}, {"token": "a", "link": "b"}, {"token": 1}, []):
+        same(f"the login {wrong}", ask(site, "POST", "/v1/page/session", wrong, Origin=address(site))[0], 400)
+    same("a link by a cookie", ask(site, "POST", "/v1/page/links", Cookie=cookie, Origin=address(site))[0], 401)
+    expect("steps" in ask(site, "GET", "/v1/functions", Cookie=cookie)[2], "the function is still there")
+    # Machines go on as before: a token counts by any name, from anywhere, whatever cookie is beside it.
+    machine = {"Authorization": f"Bearer {token_of(site)}", "Host": "orchid.cluster:1", "Origin": "http://evil.example", "Cookie": cookie}
+    same("metrics for machines", ask(site, "GET", "/metrics", **machine)[0], 200)
+    same("metrics for nobody", ask(site, "GET", "/metrics")[0], 401)
+    secret = cookie.partition("=")[2]
+    kept = wait_for(lambda: (site.folder / "g/page-sessions.json").read_text() if (site.folder / "g/page-sessions.json").exists() else "",
+                    lambda text: "secret" in text, "sessions are written down", site.said)
+    expect(secret not in kept, "the cookie is nowhere on disk")
+    same("a logout", ask(site, "DELETE", "/v1/page/session", Cookie=cookie, Origin=address(site))[0], 204)
+    same("after it", ask(site, "GET", "/v1/hosts", Cookie=cookie)[0], 401)
+
+
+def login_by_token(site, chrome):
+    chrome.open(f"{address(site)}/")
+    chrome.one("#token").send_keys("orc_wrong")
+    chrome.one(".login button").click()
+    chrome.await_text(".fault", "does not know the token")
+    log_in(site, chrome)
+    chrome.await_text(".tile", "1 host")
+    same("the cookie is hidden from scripts", chrome.script("return document.cookie"), "")
+    chrome.one("header button").click()
+    chrome.await_text(".fault", "You have logged out")
+    chrome.open(f"{address(site)}/")
+    chrome.await_some("#token")
+
+
+def login_by_link(site, chrome):
+    told = json.loads(site.orchid("dashboard", "--no-open", "--json", "--url", address(site)).stdout)
+    same("nothing was opened", told["opened"], False)
+    chrome.open(told["link"])
+    chrome.await_some("header nav")
+    expect("link=" not in chrome.driver.current_url, f"the secret is gone from {chrome.driver.current_url}")
+    secret = told["link"].partition("link=")[2]
+    status, _, text = ask(site, "POST", "/v1/page/session", {"link": secret}, Origin=address(site))
+    same("the second use", status, 401)
+    expect_in("why", "works once", text)
+    chrome.driver.delete_all_cookies()
+    chrome.open(told["link"])
+    chrome.await_text(".fault", "works once")
+
+
+def a_flow_changes_its_colours(site, chrome):
+    log_in(site, chrome)
+    flow = submit(site, "colours", of_map("colours"), n=PIECES)
+    chrome.script("location.hash = arguments[0]", f"flows/{flow}")
+    wait_for(lambda: chrome.count(".graph .node.running"), lambda count: count == 1, "a node runs", chrome.said)
+    same("the nodes that wait", chrome.count(".graph .node.waiting"), 1)
+    same("the edges", chrome.count(".graph .edge"), 1)
+    wait_for(lambda: chrome.count(".graph .node.done"), lambda count: count == 2, "all nodes are done", chrome.said, 60)
+    chrome.await_text(".state", "done, 2 of 2 nodes done")
+    chrome.await_text("pre.preview", str(PIECES * (PIECES + 1)))
+    chrome.script("document.querySelector('.graph .node').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    chrome.await_text(".details", f"{PIECES} of {PIECES}")
+    chrome.await_text("pre.log", "total: done")
+
+
+def views_show_what_there_is(site, chrome):
+    site.orchid("invoke", "shows.markup")
+    log_in(site, chrome, "hosts")
+    chrome.await_text("[aria-label='Executors']", "connected")
+    chrome.script("location.hash = 'functions'")
+    chrome.await_text("[aria-label='Functions']", "steps")
+    chrome.script("location.hash = 'invocations'")
+    chrome.await_text("[aria-label='Invocations']", "shows.markup")
+    chrome.script("location.hash = 'leases'")
+    chrome.await_text("main", "Leases")
+    chrome.script("location.hash = 'pilots'")
+    chrome.await_text("main", "Nothing waits for workers")
+    chrome.script("location.hash = 'times'")
+    chrome.await_text("main", "call")
+    chrome.script("location.hash = 'overview'")
+    chrome.await_text(".charts", "Cores", 60)
+
+
+def what_users_wrote_is_text(site, chrome):
+    invocation = site.orchid("invoke", "--async", "shows.markup").stdout.strip()
+    site.orchid("wait", invocation)
+    picture = site.orchid("invoke", "--async", "shows.picture").stdout.strip()
+    site.orchid("wait", picture)
+    refused = site.orchid("flow", "submit", hostile_flow(site), "--input", "n=2", check=False)
+    same("status of a flow with such a name", refused.returncode, 2)
+    log_in(site, chrome)
+    hostile_documents(chrome)
+    chrome.script("location.hash = 'invocations'")
+    show_invocation(chrome, invocation)
+    chrome.await_text("pre.preview", "<svg onload=")
+    chrome.await_text("pre.log", "<script>window.harmed")
+    same("images of an output that is markup", chrome.texts(".details img"), [])
+    show_invocation(chrome, picture)
+    chrome.await_some(".details img")
+    expect(chrome.script("return document.querySelector('.details img').src").startswith("blob:"), "a picture is shown from its bytes")
+    wait_for(lambda: chrome.script("return document.querySelector('.details img').naturalWidth"), lambda width: width == 1, "the picture is whole", chrome.said)
+    same("what users wrote did something", chrome.script("return window.harmed === undefined"), True)
+    same("scripts and images of users", chrome.script("return document.querySelectorAll('main script, main img[src=x]').length"), 0)
+
+
+def hostile_flow(site):
+    path = site.folder / "hostile.yaml"
+    path.write_text(of_map(json.dumps(HOSTILE)))
+    return path
+
+
+def hostile_documents(chrome):
+    """The gateway lets no such name in. If one came all the same, it would be text: here documents are changed on their way."""
+    chrome.script("""const name = arguments[0], honest = window.fetch;
+        const flow = {id: 'fl-1', name, state: name, submitted: name, message: name, nodes_total: 1, nodes_done: 0,
+                      nodes: [{node: name, kind: name, state: name, done: 0, total: 1, after: [name]}]};
+        const functions = [{name, entries: [{name, signature: name}], version: name, versions: 1, created: name, size: 1, targets: [{arch: name}], needs: name,
+                            calls: {total: 1, ended: {[name]: 1}}}];
+        window.restored = () => { window.fetch = honest; };
+        window.fetch = (path, options) => {
+          const answers = {'/v1/flows': {flows: [flow]}, '/v1/flows/fl-1': flow, '/v1/functions': {functions}};
+          return path in answers ? Promise.resolve(Response.json(answers[path])) : honest(path, options);
+        };""", HOSTILE)
+    chrome.script("location.hash = 'functions'")
+    chrome.await_text("[aria-label='Functions']", HOSTILE)
+    chrome.script("location.hash = 'flows'")
+    chrome.await_text("[aria-label='Flows']", HOSTILE)
+    chrome.script("location.hash = 'flows/fl-1'")
+    chrome.await_text("h2", HOSTILE)
+    wait_for(lambda: chrome.count(".graph .node"), lambda count: count == 1, "the node is drawn", chrome.said)
+    chrome.script("document.querySelector('.graph .node').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    chrome.await_text(".details", HOSTILE)
+    chrome.script("window.restored()")
+
+
+def show_invocation(chrome, invocation):
+    chrome.await_some("#filter")
+    field = chrome.one("#filter")
+    field.clear()
+    field.send_keys(invocation)
+    chrome.await_text("[aria-label='Invocations']", invocation)
+    chrome.script("[...document.querySelectorAll('.body .row')].find((row) => row.textContent.includes(arguments[0])).click()", invocation)
+    chrome.await_text(".details h2", invocation)
+
+
+def the_gateway_is_lost_and_comes_back(site, chrome):
+    log_in(site, chrome, "hosts")
+    chrome.await_text("[aria-label='Hosts']", "of")
+    start = restart(site)
+    chrome.await_text("#connection", "does not answer")
+    expect("of" in chrome.text("[aria-label='Hosts']"), "what was said last is still shown")
+    start()
+    wait_for(lambda: chrome.texts("#connection"), lambda texts: not texts, "the page has found the gateway again", chrome.said, 60)
+    chrome.await_text("[aria-label='Executors']", "connected", 60)
+    expect(chrome.texts("#token") == [], "nobody had to log in again")
+
+
+def sessions_end(_, chrome):
+    with gateway(PROGRAMS, {**os.environ}, "[page]\nsession_time = \"3s\"\n") as site:
+        log_in(site, chrome, "hosts")
+        chrome.await_text("main", "No executor is connected")
+        chrome.await_text(".fault", "Your session is over")
+        log_in(site, chrome)
+
+
+def other_names(_, chrome):
+    """Of the browser's own name service: see its arguments."""
+    with gateway(PROGRAMS, {**os.environ}, "[page]\nhost = [\"orchid.test\"]\n") as site:
+        chrome.open(f"{address(site, 'evil.test')}/")
+        expect_in("the page by another name", "this gateway's page is not called 'evil.test'", chrome.text("body"))
+        log_in(site, chrome, name="orchid.test")
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """Another site's page, on another port of the same name: browsers send it the same cookies."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>stranger</title>")
+
+    def log_message(self, format, *args):  # pylint: disable=redefined-builtin (its base has it so)
+        pass
+
+
+@contextlib.contextmanager
+def stranger():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def another_site_does_nothing(site, chrome):
+    flow = submit(site, "kept", of_map("kept", "never_ends"), n=1)
+    log_in(site, chrome)
+
+    def refused():
+        return site.metrics().get('orchid_http_requests_total{code="403"}', 0)
+
+    before = refused()
+    with stranger() as url:
+        chrome.open(url)
+        # Without waiting for leave (no-cors), as an evil form would; its cookie goes along.
+        chrome.later("const done = arguments[1]; fetch(arguments[0], {method: 'POST', mode: 'no-cors', credentials: 'include'}).finally(() => done(1))",
+                     f"{address(site)}/v1/flows/{flow}/cancel")
+        read = chrome.later("const done = arguments[1]; fetch(arguments[0], {credentials: 'include'}).then(() => done('read'), () => done('refused'))",
+                            f"{address(site)}/v1/hosts")
+        same("another site reads", read, "refused")
+        heard = chrome.later("const done = arguments[1]; const s = new EventSource(arguments[0], {withCredentials: true});"
+                             "s.onopen = () => { s.close(); done('open'); }; s.onerror = () => { s.close(); done('refused'); }",
+                             f"{address(site)}/v1/flows/{flow}/events")
+        same("another site hears events", heard, "refused")
+    same("the flow", site.document("flow", "show", flow)["state"], "running")
+    expect(refused() - before >= 3, f"the gateway has refused what that site asked ({before}, then {refused()})")
+    site.orchid("flow", "delete", flow)
+
+
+def only_what_is_seen_is_in_the_document(site, chrome):
+    """Ten thousand rows, without waiting for so many calls: the table that all views use."""
+    log_in(site, chrome)
+    rows = chrome.later("""const done = arguments[0];
+        import('/page/table.js').then(({Table}) => {
+          const table = new Table({label: 'Many', columns: [{title: 'N', cell: (n) => `row ${n}`}], key: (n) => n});
+          document.querySelector('main').prepend(table.node);
+          table.show([...Array(10000).keys()]);
+          requestAnimationFrame(() => requestAnimationFrame(() => done(table.node.querySelectorAll('.body .row').length)));
+        });""")
+    expect(0 < rows < 200, f"so many rows are in the document: {rows}")
+    chrome.script("document.querySelector(\"[aria-label='Many']\").scrollTop = 1e9")
+    chrome.await_text("[aria-label='Many']", "row 9999")
+
+
+def deploy(site, source, name):
+    module = site.folder / f"{name}.orc"
+    site.orchid("build", source, "-o", module)
+    site.orchid("deploy", module, "--name", name)
+
+
+def with_functions(site):
+    site.add_executor("page")
+    wait_for(lambda: [executor["state"] for host in site.document("hosts")["hosts"] for executor in host["executors"]], bool, "an executor is there", site.said)
+    deploy(site, STEPS, "steps")
+    deploy(site, HERE / "shows.cpp", "shows")
+
+
+CASES = [files_have_their_fields, requests_that_are_refused, login_by_token, login_by_link, a_flow_changes_its_colours, views_show_what_there_is,
+         what_users_wrote_is_text, only_what_is_seen_is_in_the_document, another_site_does_nothing, sessions_end, other_names,
+         the_gateway_is_lost_and_comes_back]
+
+with gateway(PROGRAMS, {**os.environ}) as one, browser("--host-resolver-rules=MAP evil.test 127.0.0.1, MAP orchid.test 127.0.0.1") as window:
+    with_functions(one)
+    for case in CASES:
+        if len(sys.argv) == 3 or case.__name__ in sys.argv[3:]:
+            case(one, window)
+            window.driver.delete_all_cookies()
+            broken = [line for line in window.complaints() if re.search("Content Security Policy|Uncaught", line)]
+            expect(not broken, f"the page has no fault in {case.__name__}: {broken}")
+            print(f"{case.__name__}: ok", flush=True)

@@ -1,0 +1,37 @@
+// Functions whose outputs and words a page must not take for anything else than what they are.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "orchid/function.h"
+
+namespace {
+
+// One pixel.
+constexpr std::array<std::uint8_t, 69> png{
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48,
+    0x44, 0x52, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00,
+    0x00, 0x90, 0x77, 0x53, 0xde, 0x00, 0x00, 0x00, 0x0c, 0x49, 0x44, 0x41, 0x54, 0x78,
+    0x9c, 0x63, 0x58, 0xe0, 0xbf, 0x03, 0x00, 0x03, 0x3a, 0x01, 0xa8, 0x61, 0x8b, 0x93,
+    0x3e, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82};
+
+int give(orchid_call* call, const void* content, std::size_t size) {
+  void* output = orchid_output(call, size);
+  if (output == nullptr) return ORCHID_ERROR;
+  std::memcpy(output, content, size);
+  return ORCHID_OK;
+}
+
+}  // namespace
+
+ORCHID_ENTRY(markup) {
+  constexpr std::string_view words = "<script>window.harmed = 1</script>\n";
+  constexpr std::string_view picture =
+      "<svg onload=\"window.harmed = 1\" xmlns=\"http://www.w3.org/2000/svg\"></svg>\n";
+  orchid_log(call, words.data(), words.size());
+  return give(call, picture.data(), picture.size());
+}
+
+ORCHID_ENTRY(picture) { return give(call, png.data(), png.size()); }
