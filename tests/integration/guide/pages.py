@@ -263,6 +263,17 @@ def with_another(_):
     """It is run with another block of its page."""
 
 
+def orchid_commands(block):
+    """Each line is a command that goes well."""
+    with gateway(PROGRAMS, {**os.environ}) as site:
+        environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        for line in block.text.splitlines():
+            done = subprocess.run(shlex.split(line), env={**environment, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock",
+                                                          "PATH": f"{PROGRAMS}:{os.environ['PATH']}"},
+                                  capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+            block.must(done.returncode == 0, f"'{line}' says: {done.stderr}")
+
+
 LEASE = ["orchid::Client client;"]
 PAGES = {
     "calling-directly.md": [in_consumer("direct.cpp"), in_consumer("CMakeLists.txt"), cpp("std::vector<double> a, b;"), cpp(*LEASE),
@@ -284,6 +295,7 @@ PAGES = {
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 8 + [whole_program] + [with_another] * 2,
     "moving-code.md": [with_another] + [whole_program] * 4,
+    "page.md": [orchid_commands, marked, marked, orchid_commands, settings()],
     "remote-memory.md": [marked, marked, cpp(), cpp(), whole_program, cpp()],
 }
 
