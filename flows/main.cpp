@@ -6,16 +6,20 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "call_maker.h"
 #include "flow_book.h"
 #include "flow_journal.h"
+#include "flow_run/flow_templates.h"
 #include "foundation/background_thread.h"
 #include "foundation/clock.h"
 #include "foundation/files.h"
@@ -23,6 +27,7 @@
 #include "gateway_link.h"
 #include "sandbox/confinement.h"
 #include "submission_check.h"
+#include "template_list.h"
 
 namespace orchid::flows {
 namespace {
@@ -39,6 +44,7 @@ struct Arguments {
   std::size_t flows = 100;
   std::uint64_t store = 4ULL << 30;
   std::int64_t keep_ms = 7LL * 24 * 3'600'000;
+  std::vector<std::string> templates;
 };
 
 int cannot_start(const Failure& failure) {
@@ -56,10 +62,25 @@ Result<void> confine_this_process() {
                   .readable_paths = {}});
 }
 
+/// The site's own come first.
+std::vector<std::filesystem::path> folders_of(const Arguments& arguments) {
+  std::vector<std::filesystem::path> folders(arguments.templates.begin(),
+                                             arguments.templates.end());
+  std::ranges::move(flow::own_template_folders(), std::back_inserter(folders));
+  return folders;
+}
+
+void answer_check(GatewayLink& gateway, const Asked& asked, const Result<std::string>& report) {
+  const std::uint64_t number = asked.request.number;
+  if (!report) return gateway.answer({.number = number, .failure = report.error()});
+  gateway.answer({.number = number, .failure = {}, .content = FlowContent::json}, *report);
+}
+
 int run(const Arguments& arguments) {
   auto journal = FlowJournal::open({.file = std::filesystem::path(arguments.folder) / "flows.db",
                                     .most = ByteCount{arguments.store}});
   if (!journal) return cannot_start(journal.error());
+  const std::string templates = template_list(folders_of(arguments));
   Arrivals arrivals;
   GatewayLink gateway(UniqueFd(arguments.socket), arrivals);
   Client client({.connect = [&gateway] { return gateway.dial(); }});
@@ -76,13 +97,16 @@ int run(const Arguments& arguments) {
                      std::string_view content) { gateway.answer(std::move(answer), content); },
        .check =
            [&](Asked asked) {
-             checks.run([&client, &arrivals, asked = std::move(asked)]() mutable {
+             checks.run([&client, &arrivals, &gateway, asked = std::move(asked)]() mutable {
+               if (asked.request.ask == FlowAsk::check)
+                 return answer_check(gateway, asked, check_document(client, asked.content));
                auto result = check_submission(client, asked.content);
                arrivals.put(Checked{.request = std::move(asked.request),
                                     .content = std::move(asked.content),
                                     .result = std::move(result)});
              });
-           }},
+           },
+       .templates = templates},
       {.most_flows = arguments.flows, .keep = std::chrono::milliseconds(arguments.keep_ms)});
   if (auto restored = book.restore(); !restored) return cannot_start(restored.error());
   while (book.take(arrivals.take(book.patience()))) book.look_around();
@@ -107,6 +131,7 @@ int main(int argc, char** argv) {
   app.add_option("--folder", arguments.folder, "where the flows are kept")->required();
   app.add_option("--flows", arguments.flows, "the most that have not ended");
   app.add_option("--store", arguments.store, "the most bytes on disk");
+  app.add_option("--templates", arguments.templates, "a folder with templates of flows");
   app.add_option("--keep-ms", arguments.keep_ms, "how long flows that have ended are kept");
   CLI11_PARSE(app, argc, argv);
   // With the gateway it ends, however that came.

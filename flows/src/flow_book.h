@@ -29,8 +29,10 @@ class FlowBook {
     const Clock& clock;
     /// With its content.
     std::function<void(FlowAnswer, std::string_view)> answer;
-    /// Checks a submission elsewhere; it arrives as `Checked`.
+    /// Checks a submission elsewhere; it arrives as `Checked`. A document alone (`FlowAsk::check`)
+    /// is answered there.
     std::function<void(Asked)> check;
+    std::string templates{};  // JSON: what flows may begin from
   };
   struct Options {
     std::size_t most_flows = 100;                        // that have not ended

@@ -50,6 +50,10 @@ void FlowBook::handle(Asked asked) {
   const FlowRequest& request = asked.request;
   if (request.ask == FlowAsk::submit) return submit(std::move(asked));
   if (request.ask == FlowAsk::list) return list(request);
+  if (request.ask == FlowAsk::check) return parts_.check(std::move(asked));
+  if (request.ask == FlowAsk::templates)
+    return parts_.answer({.number = request.number, .failure = {}, .content = FlowContent::json},
+                         parts_.templates);
   Entry* entry = find(request.flow);
   if (entry == nullptr) return refuse(request, unknown(request.flow));
   switch (request.ask) {
@@ -71,6 +75,8 @@ void FlowBook::handle(Asked asked) {
       return remove(request, *entry);
     case FlowAsk::submit:
     case FlowAsk::list:
+    case FlowAsk::check:
+    case FlowAsk::templates:
       break;
   }
 }

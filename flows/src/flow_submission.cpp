@@ -165,7 +165,7 @@ Result<KnownVersions> parse_known_versions(std::string_view text) {
   return functions;
 }
 
-std::function<flow::KnownFunction(const std::string&)> finder_of(const KnownVersions& functions) {
+FindFunction finder_of(const KnownVersions& functions) {
   return [&functions](const std::string& name) -> flow::KnownFunction {
     using State = flow::KnownFunction::State;
     const auto found = functions.find(name);
@@ -178,22 +178,24 @@ std::function<flow::KnownFunction(const std::string&)> finder_of(const KnownVers
   };
 }
 
-Result<ReadyFlow> make_ready(const Submission& submission,
-                             const std::function<flow::KnownFunction(const std::string&)>& find) {
+flow::Surroundings surroundings_of(const Submission& submission, const FindFunction& find) {
+  using Opened = flow::Surroundings::Opened;
+  return {
+      .function = find,
+      .open = [&submission](const std::string& file, const std::string& beside) -> Result<Opened> {
+        const std::string path =
+            (std::filesystem::path(beside).parent_path() / file).lexically_normal().string();
+        const auto found = submission.files.find(path);
+        if (found == submission.files.end())
+          return fail(ErrorCode::not_found, "file '" + path + "' was not sent along");
+        return Opened{.file = path, .text = found->second};
+      }};
+}
+
+Result<ReadyFlow> make_ready(const Submission& submission, const FindFunction& find) {
   const flow::Parsed parsed = flow::parse_document(submission.document, submission.file);
   if (!parsed.faults.empty()) return faulty(parsed.faults);
-  using Opened = flow::Surroundings::Opened;
-  flow::Checked checked = flow::check(
-      parsed.document,
-      {.function = find,
-       .open = [&](const std::string& file, const std::string& beside) -> Result<Opened> {
-         const std::string path =
-             (std::filesystem::path(beside).parent_path() / file).lexically_normal().string();
-         const auto found = submission.files.find(path);
-         if (found == submission.files.end())
-           return fail(ErrorCode::not_found, "file '" + path + "' was not sent along");
-         return Opened{.file = path, .text = found->second};
-       }});
+  flow::Checked checked = flow::check(parsed.document, surroundings_of(submission, find));
   if (!checked.faults.empty()) return faulty(checked.faults);
   auto inputs = values_of(checked.plan, submission);
   if (!inputs) return fail(std::move(inputs.error()));

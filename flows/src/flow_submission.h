@@ -26,6 +26,9 @@ struct Submission {
 /// The JSON object of `POST /v1/flows`. Errors: `bad_request`.
 [[nodiscard]] Result<Submission> parse_submission(std::span<const std::byte> body);
 
+/// Says what is known of a function that a document names.
+using FindFunction = std::function<flow::KnownFunction(const std::string&)>;
+
 /// A function as it was when the flow was submitted: so the flow goes on, whatever is deployed
 /// since.
 struct KnownVersion {
@@ -37,8 +40,12 @@ using KnownVersions = std::map<std::string, KnownVersion>;  // by what documents
 /// Errors: `bad_request`.
 [[nodiscard]] Result<KnownVersions> parse_known_versions(std::string_view json);
 /// Those that are known; others are missing.
-[[nodiscard]] std::function<flow::KnownFunction(const std::string&)> finder_of(
-    const KnownVersions& functions);
+[[nodiscard]] FindFunction finder_of(const KnownVersions& functions);
+
+/// What a check of the document asks: functions are found by `find`, and files among those that
+/// were sent along. Both outlive it.
+[[nodiscard]] flow::Surroundings surroundings_of(const Submission& submission,
+                                                 const FindFunction& find);
 
 struct ReadyFlow {
   flow::Plan plan;
@@ -46,8 +53,6 @@ struct ReadyFlow {
 };
 /// Errors: `bad_request`, with each fault of the document, its line and column; or what is wrong
 /// with the inputs.
-[[nodiscard]] Result<ReadyFlow> make_ready(
-    const Submission& submission,
-    const std::function<flow::KnownFunction(const std::string&)>& find);
+[[nodiscard]] Result<ReadyFlow> make_ready(const Submission& submission, const FindFunction& find);
 
 }  // namespace orchid::flows

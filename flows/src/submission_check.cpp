@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "check_report.h"
 #include "flow_run/deployed_functions.h"
 
 namespace orchid::flows {
@@ -32,6 +33,17 @@ Result<CheckedSubmission> check_submission(Client& client, std::span<const std::
     checked.name = ready->plan.name;
     checked.ready = std::move(*ready);
     return checked;
+  } catch (const Error& error) {
+    return fail(from_gateway(error));
+  }
+}
+
+Result<std::string> check_document(Client& client, std::span<const std::byte> content) {
+  auto submission = parse_submission(content);
+  if (!submission) return fail(std::move(submission.error()));
+  flow::DeployedFunctions deployed(&client);
+  try {
+    return check_report(*submission, [&](const std::string& name) { return deployed.find(name); });
   } catch (const Error& error) {
     return fail(from_gateway(error));
   }

@@ -36,7 +36,8 @@ FlowService::Options flow_options(const Config& config) {
   return {.settings = {.program = config.flows_program,
                        .per_user = config.flows_per_user,
                        .store = config.flows_store,
-                       .keep = config.flows_keep},
+                       .keep = config.flows_keep,
+                       .templates = config.flows_templates},
           .folder = config.state / "flows"};
 }
 

@@ -1,18 +1,19 @@
 // commands/flow.cpp: orchid flow: graphs of functions: new ones, whether they are right, what they
 // look like. Running one is in flow_run.cpp.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "commands/commands.h"
+#include "flow_run/flow_templates.h"
 #include "flows/checked_file.h"
 #include "flows/flow_report.h"
-#include "flows/flow_templates.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
-#include "terminal/programs.h"
 #include "terminal/table.h"
 
 namespace orchid::cli {
@@ -77,20 +78,14 @@ std::vector<fs::path> template_folders(const std::string& own) {
       rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
     }
   }
-  // Beside an installed program; else where the sources of Orchid are.
-  std::error_code error;
-  if (const auto programs = own_program_directory()) {
-    const fs::path installed = programs->parent_path() / "share/orchid/templates";
-    if (fs::is_directory(installed, error)) folders.push_back(installed);
-  }
-  folders.emplace_back(ORCHID_FLOW_TEMPLATES);
+  std::ranges::move(flow::own_template_folders(), std::back_inserter(folders));
   return folders;
 }
 
 ExitStatus list_templates(Shell& shell, const std::vector<fs::path>& folders) {
   Document list = Document::array();
   Table table({"template", "what it is"});
-  for (const FlowTemplate& one : find_templates(folders)) {
+  for (const flow::FlowTemplate& one : flow::find_templates(folders)) {
     list.push_back({{"name", one.name}, {"summary", one.summary}, {"file", one.file.string()}});
     table.add({one.name, one.summary});
   }
@@ -104,7 +99,7 @@ ExitStatus list_templates(Shell& shell, const std::vector<fs::path>& folders) {
 ExitStatus run_new(Shell& shell, const NewArguments& arguments) {
   const std::vector<fs::path> folders = template_folders(arguments.folder);
   if (arguments.name.empty()) return list_templates(shell, folders);
-  const auto found = find_template(folders, arguments.name);
+  const auto found = flow::find_template(folders, arguments.name);
   if (!found) return shell.report(found.error());
   const auto text = read_input_file(found->file.string());
   if (!text) return shell.report(text.error());

@@ -70,6 +70,8 @@ std::vector<Setting> flow_settings(Config& c) {
       {"flows_store", "the most space on disk for one user's flows", size(c.flows_store, 1_MiB)},
       {"flows_keep", "how long flows that have ended are kept",
        duration(c.flows_keep, std::chrono::hours(24 * 366))},
+      {"flows_templates", "folders with templates of flows beside Orchid's, separated by commas",
+       list(c.flows_templates)},
   };
 }
 

@@ -33,6 +33,11 @@ Response response_of(Result<FlowReply> reply) {
   return response;
 }
 
+Response nothing_sent() {
+  return to_response(
+      problem_of(Failure{ErrorCode::bad_request, "a flow has to be sent: see /openapi.yaml"}));
+}
+
 /// Of what is longer there is none; so it is not sent.
 std::string flow_of(const Request& request) {
   return std::string(request.parameters[0].substr(0, longest_id));
@@ -61,6 +66,9 @@ void FlowRoutes::add_to(Router& router) {
   router.add(Method::post, "/v1/flows", {.body = largest_flow_submission},
              bind(&FlowRoutes::submit));
   router.add(Method::get, "/v1/flows", {}, asking(FlowAsk::list));
+  router.add(Method::post, "/v1/flows/check", {.body = largest_flow_submission},
+             bind(&FlowRoutes::check));
+  router.add(Method::get, "/v1/flows/templates", {}, asking(FlowAsk::templates));
   router.add(Method::get, "/v1/flows/{}", {.query = {"wait"}}, bind(&FlowRoutes::show));
   router.add(Method::delete_, "/v1/flows/{}", {}, asking(FlowAsk::remove));
   router.add(Method::get, "/v1/flows/{}/events", {}, bind(&FlowRoutes::events));
@@ -79,14 +87,19 @@ Handler FlowRoutes::asking(FlowAsk ask) {
   };
 }
 
+void FlowRoutes::check(Request& request, const Reply& reply) {
+  if (request.body.empty()) return reply.send(nothing_sent());
+  asker_.ask(request.identity.tenant, {.ask = FlowAsk::check, .flow = {}, .key = {}},
+             std::move(request.body),
+             [reply](Result<FlowReply> answered) { reply.send(response_of(std::move(answered))); });
+}
+
 void FlowRoutes::submit(Request& request, const Reply& reply) {
   const std::string_view key = request.header(Header::idempotency_key);
   if (request.headers.has(Header::idempotency_key) && (key.empty() || key.size() > longest_key))
     return reply.send(to_response(problem_of(
         Failure{ErrorCode::bad_request, "Idempotency-Key must have 1 to 255 characters"})));
-  if (request.body.empty())
-    return reply.send(to_response(
-        problem_of(Failure{ErrorCode::bad_request, "a flow has to be sent: see /openapi.yaml"})));
+  if (request.body.empty()) return reply.send(nothing_sent());
   asker_.ask(request.identity.tenant, {.ask = FlowAsk::submit, .flow = {}, .key = std::string(key)},
              std::move(request.body), [reply](Result<FlowReply> answered) {
                const bool is_done = answered && !answered->answer.failure;

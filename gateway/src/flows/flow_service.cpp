@@ -40,6 +40,8 @@ Result<FlowProcess*> FlowService::process_of(const Tenant& tenant) {
                                  "--flows",   std::to_string(settings.per_user),
                                  "--store",   std::to_string(settings.store.value),
                                  "--keep-ms", std::to_string(settings.keep.count())};
+  for (const std::string& templates : settings.templates)
+    words.insert(words.end(), {"--templates", templates});
   process = std::make_unique<FlowProcess>(
       control_, clock_,
       FlowProcess::Options{

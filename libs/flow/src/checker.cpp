@@ -353,6 +353,20 @@ class Checker {
   std::vector<std::vector<unsigned>> uses_of_nodes_;  // of each output
 };
 
+NodeShape shape_of(const ScopeNode& node) {
+  NodeShape shape{.node = node.name, .is_known = node.is_known, .ports = {}, .outputs = {}};
+  if (!node.is_known) return shape;
+  for (const PlannedPort& port : node.planned.ports)
+    shape.ports.push_back({.name = port.name, .type = port.type});
+  if (!node.flow) {
+    shape.outputs.push_back({.name = {}, .type = node.planned.gives});
+    return shape;
+  }
+  for (const ScopeOutput& output : node.flow->outputs)
+    shape.outputs.push_back({.name = output.name, .type = output.type});
+  return shape;
+}
+
 }  // namespace
 
 Checked check(const Document& document, const Surroundings& surroundings) {
@@ -369,8 +383,9 @@ Checked check(const Document& document, const Surroundings& surroundings) {
     };
   Checker checker(document, once, {}, nodes);
   const Scope scope = checker.run();
-  Checked checked{.plan = {}, .faults = checker.take_faults()};
+  Checked checked{.plan = {}, .faults = checker.take_faults(), .shapes = {}};
   sort(checked.faults);
+  for (const ScopeNode& node : scope.nodes) checked.shapes.push_back(shape_of(node));
   if (checked.faults.empty()) checked.plan = plan_of(scope);
   for (const auto& [reference, function] : known)
     if (!function.exact.empty()) checked.plan.exact.emplace(reference, function.exact);

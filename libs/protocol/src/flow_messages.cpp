@@ -11,8 +11,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 10> ask_names{
-    "submit", "list", "show", "outputs", "log", "news", "cancel", "retry", "resume", "remove"};
+constexpr std::array<std::string_view, 12> ask_names{"submit", "list",   "show",   "outputs",
+                                                     "log",    "news",   "cancel", "retry",
+                                                     "resume", "remove", "check",  "templates"};
 constexpr std::array<std::string_view, 4> content_names{"nothing", "json", "text", "events"};
 /// A failure's message may be longer than a packet; who reads it wants its beginning.
 constexpr std::size_t longest_failure_text = 16 * 1024;

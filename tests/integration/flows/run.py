@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
@@ -260,6 +261,39 @@ def wrong_use(site):
     same("an empty key", ask(site, "POST", "/v1/flows", {}, headers={"Idempotency-Key": "k" * 300})[0], 400)
 
 
+def checked_before_it_is_submitted(site):
+    status, report = ask(site, "POST", "/v1/flows/check", {"document": of_map("slowly"), "file": "f.yaml"})
+    same("a good document", (status, report["faults"], report["faults_total"]), (200, [], 0))
+    same("its nodes", report["nodes"][0], {"node": "work", "known": True, "ports": [{"name": "n", "type": "u64"}],
+                                           "outputs": [{"name": "", "type": "span<u64>"}]})
+    status, report = ask(site, "POST", "/v1/flows/check", {"document": of_map("slowley"), "file": "f.yaml"})
+    same("a wrong document", (status, report["faults"][0]["line"], report["nodes"][0]["known"]), (200, 4, False))
+    expect_in("what is wrong", "slowley", report["faults"][0]["message"])
+    same("the other node", report["nodes"][1]["ports"], [{"name": "1", "type": "span<u64>"}])
+    status, report = ask(site, "POST", "/v1/flows/check", {"document": "flow: [\n"})
+    same("no YAML", (status, len(report["faults"]), report["nodes"]), (200, 1, []))
+    same("no submission", ask(site, "POST", "/v1/flows/check", {"text": ""})[0], 400)
+    same("no body", ask(site, "POST", "/v1/flows/check")[0], 400)
+
+
+def templates(_):
+    """On a gateway of their own: a folder of the site's comes before Orchid's."""
+    with tempfile.TemporaryDirectory(prefix="orchid-templates-", dir="/tmp") as folder:
+        text = "# Ours. More of it.\nflow: ours\n"
+        for name in ("ours", "map"):
+            (pathlib.Path(folder) / f"{name}.yaml").write_text(text)
+        (pathlib.Path(folder) / "large.yaml").write_text("#" * 2_000_000)
+        with gateway(PROGRAMS, {**os.environ}, f"[flows]\ntemplates = [\"{folder}\", \"{folder}/none\"]\n") as site:
+            status, listed = ask(site, "GET", "/v1/flows/templates")
+            same("status", status, 200)
+            found = {one["name"]: one for one in listed["templates"]}
+            same("ours", found["ours"], {"name": "ours", "summary": "Ours", "text": text})
+            same("ours in the place of another", found["map"]["text"], text)
+            same("Orchid's", found["reduce"]["text"], (SOURCES / "functions/templates/reduce.yaml").read_text())
+            same("one that is too large", "large" in found, False)
+            expect_in("why it is not there", "template_left_out", site.said())
+
+
 def tenants_do_not_see_each_other(site):
     token = next((site.folder / "g/tokens").iterdir()).read_text().strip()
     mine = submit(site, flow(site, "mine", of_map("slowly")))
@@ -307,7 +341,8 @@ def with_functions(site):
 
 
 CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,
-         a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use, tenants_do_not_see_each_other, limits]
+         a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use,
+         checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, limits]
 
 with gateway(PROGRAMS, {**os.environ}, f"token_users = [\"{STRANGER}\"]\n") as one:
     with_functions(one)

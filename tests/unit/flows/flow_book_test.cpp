@@ -65,7 +65,8 @@ class Process {
                      answers[head.number] = {head, Json::parse(text, nullptr, false),
                                              std::string(text)};
                    },
-               .check = [this](Asked asked) { check(std::move(asked)); }},
+               .check = [this](Asked asked) { check(std::move(asked)); },
+               .templates = "{}"},
               options) {
     REQUIRE(book_.restore().has_value());
   }
@@ -186,6 +187,15 @@ class Process {
 };
 
 }  // namespace
+
+TEST_CASE("templates are told of as they were read") {
+  const tests::Scratch folder;
+  Process process(folder);
+  const auto answer = process.ask({.ask = FlowAsk::templates, .flow = {}, .key = {}});
+  REQUIRE(answer.has_value());
+  CHECK(answer->head.content == FlowContent::json);
+  CHECK(answer->text == "{}");
+}
 
 TEST_CASE("a submitted flow runs to its end, and its outputs are kept") {
   const tests::Scratch folder;

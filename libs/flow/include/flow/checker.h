@@ -6,6 +6,7 @@
 
 #include "flow/document.h"
 #include "flow/plan.h"
+#include "flow/port_type.h"
 #include "foundation/result.h"
 
 namespace orchid::flow {
@@ -35,9 +36,22 @@ struct Surroundings {
   std::function<Result<Opened>(const std::string& file, const std::string& beside)> open;
 };
 
+/// What can be connected to a node, as far as that is known: for who draws a flow.
+struct NodeShape {
+  struct End {
+    std::string name;  // empty: a node's one output
+    PortType type;
+  };
+  std::string node;
+  bool is_known = false;  // false: it has neither, and a fault says why
+  std::vector<End> ports;
+  std::vector<End> outputs;
+};
+
 struct Checked {
-  Plan plan;                  // counts only without faults
-  std::vector<Fault> faults;  // all of them, in order
+  Plan plan;                      // counts only without faults
+  std::vector<Fault> faults;      // all of them, in order
+  std::vector<NodeShape> shapes;  // also with faults: of each node of the document, in its order
 };
 /// Of a document that could be parsed without faults.
 [[nodiscard]] Checked check(const Document& document, const Surroundings& surroundings);

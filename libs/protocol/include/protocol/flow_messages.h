@@ -31,12 +31,14 @@ enum class FlowAsk : std::uint8_t {
   cancel,
   retry,
   resume,
-  remove
+  remove,
+  check,     // a document, without a flow coming of it
+  templates  // what flows may begin from
 };
 
 // From the gateway.
 
-/// Descriptor: what is submitted.
+/// Descriptor: what is submitted or checked.
 struct FlowRequest {
   std::uint64_t number = 0;  // of this connection
   FlowAsk ask = FlowAsk::list;

@@ -98,8 +98,9 @@ struct Config {
   std::size_t flows_per_user = 100;     // that have not ended; 1 to 100 000
   ByteCount flows_store = 4_GiB;        // on disk, of one user; 1 MiB to 1 TiB
   std::chrono::milliseconds flows_keep{7 * 24 * 3'600'000};  // those that have ended; to 366 d
-  PilotSettings pilots;                                      // table [pilots]
-  std::filesystem::path orchid_program;                      // default: orchid beside this program
+  std::vector<std::string> flows_templates;  // folders with templates, beside Orchid's own
+  PilotSettings pilots;                      // table [pilots]
+  std::filesystem::path orchid_program;      // default: orchid beside this program
   std::chrono::milliseconds keep_finished{24 *
                                           3'600'000};  // outcomes of asynchronous calls; up to 24h
   std::chrono::milliseconds deadline{60'000};  // of a synchronous call that names none; up to 24h

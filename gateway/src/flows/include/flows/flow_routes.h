@@ -34,6 +34,7 @@ class FlowRoutes final : public Routes {
   void add_to(Router& router) override;
 
  private:
+  void check(Request& request, const Reply& reply);
   void submit(Request& request, const Reply& reply);
   void show(Request& request, const Reply& reply);
   void events(Request& request, const Reply& reply);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "flows/flow_process.h"
@@ -19,6 +20,7 @@ struct FlowSettings {
   std::size_t per_user = 100;                          // that have not ended
   ByteCount store{4ULL << 30};                         // on disk, of one user
   std::chrono::milliseconds keep{7 * 24 * 3'600'000};  // those that have ended
+  std::vector<std::string> templates;                  // folders with templates
 };
 
 /// Belongs to the control thread, whose io_context it is given.

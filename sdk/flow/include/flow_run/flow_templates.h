@@ -1,4 +1,4 @@
-// flows/flow_templates.h: flows with their functions left open, as files that people start from.
+// flow_run/flow_templates.h: flows with their functions left open, as files that people start from.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -6,13 +6,16 @@
 
 #include "foundation/result.h"
 
-namespace orchid::cli {
+namespace orchid::flow {
 
 struct FlowTemplate {
   std::string name;
   std::filesystem::path file;
   std::string summary;  // the comment on its first line
 };
+
+/// Where Orchid's own are: beside its installed programs, else where its sources are.
+[[nodiscard]] std::vector<std::filesystem::path> own_template_folders();
 
 /// Those of each folder, sorted by name; of two with one name the earlier folder's. A folder that
 /// is not there has none.
@@ -23,4 +26,4 @@ struct FlowTemplate {
 [[nodiscard]] Result<FlowTemplate> find_template(const std::vector<std::filesystem::path>& folders,
                                                  const std::string& name);
 
-}  // namespace orchid::cli
+}  // namespace orchid::flow

@@ -1,4 +1,4 @@
-#include "flows/flow_templates.h"
+#include "flow_run/flow_templates.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <system_error>
 
-namespace orchid::cli {
+namespace orchid::flow {
 namespace {
 
 std::string summary_of(const std::filesystem::path& file) {
@@ -21,6 +21,16 @@ std::string summary_of(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> own_template_folders() {
+  std::vector<std::filesystem::path> folders;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto installed = program.parent_path().parent_path() / "share/orchid/templates";
+  if (std::filesystem::is_directory(installed, error)) folders.push_back(installed);
+  folders.emplace_back(ORCHID_FLOW_TEMPLATES);
+  return folders;
+}
 
 std::vector<FlowTemplate> find_templates(const std::vector<std::filesystem::path>& folders) {
   std::map<std::string, FlowTemplate> templates;
@@ -50,4 +60,4 @@ Result<FlowTemplate> find_template(const std::vector<std::filesystem::path>& fol
                           names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
-}  // namespace orchid::cli
+}  // namespace orchid::flow
