@@ -64,9 +64,12 @@ std::variant<RouteMatch, NoSuchPath, MethodNotAllowed> Router::find(Method metho
                                                                     std::string_view path) const {
   const Method wanted = method == Method::head ? Method::get : method;
   std::string allow;
+  bool is_literal = false;  // the path stands for itself, and is no parameter of a later pattern
   for (const Route& route : routes_) {
+    if (is_literal && route.pattern != path) continue;
     const auto parameters = match(route.pattern, path);
     if (!parameters) continue;
+    is_literal = route.pattern == path;
     if (route.method == wanted) return RouteMatch{&route, *parameters};
     add_method(allow, route.method);
   }

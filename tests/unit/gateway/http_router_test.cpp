@@ -53,6 +53,18 @@ TEST_CASE("a known path with another method names the methods that it takes") {
   CHECK(refused->allow == "GET, HEAD, PUT");
 }
 
+TEST_CASE("a path that is a pattern itself is no parameter of a pattern that was added later") {
+  Router router;
+  router.add(Method::post, "/v1/flows/check", {}, {});
+  router.add(Method::delete_, "/v1/flows/{}", {}, {});
+  CHECK(std::holds_alternative<RouteMatch>(router.find(Method::post, "/v1/flows/check")));
+  const auto found = router.find(Method::delete_, "/v1/flows/check");
+  const auto* refused = std::get_if<MethodNotAllowed>(&found);
+  REQUIRE(refused != nullptr);
+  CHECK(refused->allow == "POST");
+  CHECK(std::holds_alternative<RouteMatch>(router.find(Method::delete_, "/v1/flows/checks")));
+}
+
 TEST_CASE("the methods of all routes are named once, and HEAD with GET") {
   CHECK(make_router().all_methods() == "GET, HEAD, PUT, POST");
 }

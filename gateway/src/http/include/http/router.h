@@ -48,7 +48,7 @@ struct RouteMatch {
 class Router {
  public:
   /// `pattern`: segments, of which at most two are "{}": any text without '/', not empty. A GET
-  /// route answers HEAD too.
+  /// route answers HEAD too. A path that is a pattern itself is nothing to those added after it.
   void add(Method method, std::string pattern, RouteOptions options, Handler handler);
   /// A GET route without a body, whose connections become WebSockets. `otherwise` answers requests
   /// that do not ask for that.
