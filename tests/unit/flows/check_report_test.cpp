@@ -39,7 +39,7 @@ TEST_CASE("ports of nodes are known beside others whose functions are left open"
   REQUIRE(report["faults_total"] == 1);
   const std::string message = report["faults"][0]["message"];
   CHECK(message.find("left open") != std::string::npos);
-  CHECK(report["faults"][0]["column"] == 27);
+  CHECK(report["faults"][0]["column"] == 29);
   CHECK(report["nodes"][0]["known"] == true);
   CHECK(report["nodes"][1]["known"] == false);
   CHECK(report["nodes"][1]["ports"].empty());
