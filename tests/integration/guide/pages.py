@@ -283,6 +283,7 @@ PAGES = {
     "offloading.md": [in_consumer("roots.h"), in_consumer("roots.cpp"), in_consumer("offload.cpp"), marked],
     "over-ucx.md": [over_the_door, settings([("192.0.2.7:4711", "127.0.0.1:0")]), with_another, cpp()],
     "several-hosts.md": [one_machine, marked, gateway_and_executor, with_another],
+    "page-editor.md": [],
     "placement-policy.md": [settings(), policy, with_another],
     "slurm.md": [marked, settings(), settings([("/opt/site/capacity_source.py", str(SOURCES / "docs/examples/capacity_source.py"))]), marked,
                  marked, marked, marked, marked],
