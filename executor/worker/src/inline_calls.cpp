@@ -59,6 +59,7 @@ std::int32_t InlineCalls::run(orchid_call& caller, const Ask& ask,
   used_ = true;
   orchid_call call = part_of(caller, module, device);
   Level& level = levels_[call.level];
+  level = {};  // an entry that was left by a jump has cleared nothing
   const std::uint32_t refused = caller.page.refused.load(std::memory_order_relaxed);
   const std::int32_t status = run_entry(call, module.entries[found->number], ask.input);
   explain(call, status, ask.function);
@@ -120,9 +121,10 @@ std::byte* InlineCalls::output(unsigned level, std::size_t size) {
 
 std::string_view InlineCalls::end_call(const Device& of_call) {
   if (!std::exchange(used_, false)) return {};
-  for (Level& level : levels_) level = {};
   Device* const other = &of_call == &parts_.cores ? parts_.gpu : &parts_.cores;
-  return other == nullptr ? std::string_view() : other->end_call();
+  const std::string_view left = other == nullptr ? std::string_view() : other->end_call();
+  for (Level& level : levels_) level = {};  // nothing that runs there uses them any more
+  return left;
 }
 
 }  // namespace orchid::executor

@@ -212,6 +212,19 @@ UniqueFd await_proceed(int control) {
   return service;
 }
 
+/// What asks the depot during calls. None of it is ever destroyed.
+struct CallServices {
+  CallObjects* objects;
+  CallMemory* memory;
+};
+CallServices make_services(StatusPage& page, DataMappings& data) {
+  const auto stopped = [&page] {
+    return page.stop.load(std::memory_order_relaxed) == call_of(page.state.load());
+  };
+  auto* depot = new ServiceClient(service_number, stopped);
+  return {.objects = new CallObjects(*depot, data), .memory = new CallMemory(*depot, stopped)};
+}
+
 }  // namespace
 
 void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const TickRate& rate,
@@ -272,14 +285,10 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = end_of_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  const auto stopped = [&page] {
-    return page.stop.load(std::memory_order_relaxed) == call_of(page.state.load());
-  };
-  auto* depot = new ServiceClient(service_number, stopped);
-  auto* objects = new CallObjects(*depot, *data);
-  auto* memory = new CallMemory(*depot, stopped);
+  const CallServices services = make_services(page, *data);
   auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *modules, *data,
-                             *objects, *memory, rate, control, birth.core, lane->progress(), crew});
+                             *services.objects, *services.memory, rate, control, birth.core,
+                             lane->progress(), crew});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

@@ -1,5 +1,6 @@
 // Entries that have other entries run in their own place.
 #include <cfenv>
+#include <csetjmp>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -107,6 +108,35 @@ ORCHID_ENTRY(goes_on) { return orchid_forward(call, 1, "twice", input, input_siz
 ORCHID_ENTRY(rounds_up) {
   std::fesetround(FE_UPWARD);
   return ORCHID_OK;
+}
+
+namespace {
+std::jmp_buf way_back;  // NOLINT: set before each jump
+}
+
+/// Writes, and leaves by a jump over the worker that has called it.
+ORCHID_ENTRY(writes_and_jumps) {
+  (void)give(call, "left behind", 11);
+  std::longjmp(way_back, 1);
+}
+ORCHID_ENTRY(writes_nothing) { return ORCHID_OK; }
+/// Output: how much the other one has answered, which is nothing.
+ORCHID_ENTRY(forgets_the_jump) {
+  const void* output = nullptr;
+  std::size_t size = 1;
+  if (setjmp(way_back) == 0)
+    return orchid_invoke_inline(call, "writes_and_jumps", nullptr, 0, &output, &size);
+  if (orchid_invoke_inline(call, "writes_nothing", nullptr, 0, &output, &size) != ORCHID_OK)
+    return ORCHID_ERROR;
+  const std::uint64_t left = size;
+  return give(call, &left, sizeof(left));
+}
+/// Opens leased memory under a name that no lease has. Output: the status.
+ORCHID_ENTRY(opens_what_is_leased) {
+  std::uint32_t memory = 0;
+  std::uint64_t size = 0;
+  const std::int32_t status = orchid_leased_open(call, "no lease", &memory, &size);
+  return give(call, &status, sizeof(status));
 }
 
 /// Output: how it rounds after the other one has, and what is left of the time.

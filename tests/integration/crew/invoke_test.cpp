@@ -103,6 +103,23 @@ TEST_CASE_FIXTURE(CrewFixture, "an invoked entry leaves rounding as it was") {
         1);
 }
 
+TEST_CASE_FIXTURE(CrewFixture,
+                  "what an entry has written that left by a jump is not another one's") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction forgets = entry_of(crew, module_path(), "forgets_the_jump");
+  for (int i = 0; i < 3; ++i) CHECK(value_of<std::uint64_t>(forgets.invoke(1, "")) == 0);
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE_FIXTURE(CrewFixture, "an invoked entry asks for leased memory as the call's own does") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction ask = entry_of(crew, module_path(), "ask_inline");
+  const auto direct =
+      value_of<std::int32_t>(entry_of(crew, module_path(), "opens_what_is_leased").invoke(1, ""));
+  CHECK(direct != ORCHID_OK);
+  CHECK(value_of<std::int32_t>(ask.invoke(1, wish("opens_what_is_leased"))) == direct);
+}
+
 TEST_CASE_FIXTURE(CrewFixture, "an invoked entry that crashes or lingers ends its call alone") {
   Crew crew = take({.workers = 2});
   const CrewFunction ask = entry_of(crew, module_path(), "ask_inline");

@@ -8,6 +8,16 @@
 #include <utility>
 
 namespace orchid::executor {
+namespace {
+
+/// A member that cannot keep what others rely on ends, and its crew is formed anew.
+std::unexpected<Failure> no_memory() {
+  return fail(ErrorCode::no_capacity,
+              "this member has no memory for the children of its crew's calls: spawn fewer at a "
+              "time, or give the crew's workers more memory");
+}
+
+}  // namespace
 
 void CrewLane::begin(const transport::CrewMessage& message) {
   call_ = message.header;
@@ -17,9 +27,14 @@ void CrewLane::begin(const transport::CrewMessage& message) {
   outputs_.clear();
   log_.text = message.log.text;
   log_.dropped = message.log.dropped;
+}
+
+/// What the last call has written and asked for, if anything is left of it.
+void CrewLane::forget_wishes() {
   output_ = {};
   next_.reset();
-  spawned_.clear();
+  (void)std::exchange(spawned_, {});
+  spawned_bytes_ = 0;
   rest_.reset();
   refusal_.reset();
   spawn_refused_ = false;
@@ -40,8 +55,7 @@ Result<std::optional<transport::LaneRequest>> CrewLane::receive() {
   try {
     return take();
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::no_capacity,
-                "this member has no memory for the children that others have sent");
+    return no_memory();
   }
 }
 
@@ -93,7 +107,14 @@ transport::CrewLog CrewLane::whole_log(const Answer& answer) {
 }
 
 Result<void> CrewLane::answer(const Answer& answer) {
-  if (is_child()) return end_child(answer);
+  try {
+    return is_child() ? end_child(answer) : tell_client(answer);
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+}
+
+Result<void> CrewLane::tell_client(const Answer& answer) {
   CallHeader header;
   header.request_id = call_.request_id;
   header.deadline_ns = static_cast<std::uint64_t>(answer.run_time.count());
@@ -185,7 +206,11 @@ std::optional<std::uint64_t> CrewLane::time_left(const Answer& so_far) const {
 
 Result<void> CrewLane::move_on(const Answer& so_far) {
   const auto left = time_left(so_far);
-  if (left) return rest_ ? suspend(so_far, *left) : forward(so_far, *left);
+  try {
+    if (left) return rest_ ? suspend(so_far, *left) : forward(so_far, *left);
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
   output_ = {};
   Answer late = so_far;
   late.outcome = Outcome::deadline_exceeded;

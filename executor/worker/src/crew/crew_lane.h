@@ -86,6 +86,8 @@ class CrewLane final : public transport::LaneWorker {
   };
   [[nodiscard]] std::optional<Refusal> find_fault(const Move& move, std::uint16_t& entry) const;
   void begin(const transport::CrewMessage& message);
+  void forget_wishes();
+  [[nodiscard]] Result<void> tell_client(const Answer& answer);
   [[nodiscard]] transport::LaneRequest request_of(std::span<std::byte> input) const;
   /// The next call of a ring; nothing: there is none now.
   [[nodiscard]] Result<std::optional<transport::LaneRequest>> take_call();
@@ -131,7 +133,8 @@ class CrewLane final : public transport::LaneWorker {
   AlignedBytes input_;      // of what came out of the book
   std::vector<AlignedBytes> outputs_;
   StepLog log_;  // so far, of earlier steps; then of this one, too
-  std::array<std::byte, transport::inline_bytes> small_output_{};
+  /// As orchid_output promises.
+  alignas(AlignedBytes::alignment) std::array<std::byte, transport::inline_bytes> small_output_{};
   std::span<const std::byte> output_;
   std::optional<Next> next_;
   std::array<std::byte, transport::inline_bytes> small_input_{};  // of the next step

@@ -17,6 +17,11 @@ std::span<const std::byte> as_message(std::string_view text) {
       .first(std::min<std::size_t>(text.size(), limits::message_size.value));
 }
 
+std::unexpected<Failure> nonsense_of(std::uint32_t member, std::string_view what) {
+  return fail(ErrorCode::bad_request,
+              fmt::format("member {} wrote nonsense into its crew ({})", member, what));
+}
+
 }  // namespace
 
 /// After a call of a ring a step of the book has its turn, and after each step the rings are looked
@@ -24,7 +29,8 @@ std::span<const std::byte> as_message(std::string_view text) {
 Result<std::optional<transport::LaneRequest>> CrewLane::take() {
   Result<std::optional<transport::LaneRequest>> request;
   input_ = {};  // of what has run
-  outputs_.clear();
+  (void)std::exchange(outputs_, {});
+  forget_wishes();
   if (book_.spare() > 0)
     if (auto lent = lend_children(); !lent) {
       request = fail(std::move(lent.error()));
@@ -81,12 +87,6 @@ void CrewLane::begin(Step step) {
   input_ = std::move(step.input);
   outputs_ = std::move(step.outputs);
   log_ = std::move(step.log);
-  output_ = {};
-  next_.reset();
-  spawned_.clear();
-  rest_.reset();
-  refusal_.reset();
-  spawn_refused_ = false;
 }
 
 /// One that has something to do lends nothing less for that: who is hungry is found between any two
@@ -129,19 +129,17 @@ Result<void> CrewLane::borrow(const transport::CrewMessage& message) {
   if (!child.input.assign(message.payload)) throw std::bad_alloc();
   end_.done();
   end_.set_hungry(false);  // that was its answer; said again, it asks for more
-  book_.borrow(std::move(child));
+  if (!book_.borrow(std::move(child))) return nonsense_of(message.from, "a child");
   return {};
 }
 
 Result<void> CrewLane::take_end(const transport::CrewMessage& message) {
   const CallHeader& header = message.header;
-  const auto asker = book_.take_back(message.from, header.held_answers);
+  const auto asker = book_.take_back(message.from, header.held_answers, header.request_id);
   const auto kind = static_cast<ResponseKind>(header.entry);
   if (!asker || header.status >= outcome_count ||
       (kind != ResponseKind::reply && kind != ResponseKind::need_code))
-    return fail(
-        ErrorCode::bad_request,
-        fmt::format("member {} wrote nonsense into its crew (a child's end)", message.from));
+    return nonsense_of(message.from, "a child's end");
   StepEnd end{.kind = kind, .outcome = static_cast<Outcome>(header.status)};
   if (!end.payload.assign(message.payload)) throw std::bad_alloc();
   end.log.append(message.log.text, message.log.dropped);
@@ -192,7 +190,6 @@ const std::optional<CrewLane::Refusal>& CrewLane::spawn(const Wish& wish) {
   refusal_ = make_step("orchid_spawn", wish, child);
   spawn_refused_ = refusal_.has_value();
   if (refusal_) return refusal_;
-  spawned_bytes_ = spawned_.empty() ? 0 : spawned_bytes_;
   try {
     spawned_.push_back(std::move(child));
     spawned_bytes_ += wish.input.size();

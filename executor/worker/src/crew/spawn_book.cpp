@@ -19,7 +19,7 @@ StepEnd no_room_for_outputs(ByteCount limit) {
   return end;
 }
 
-bool is_used(const std::optional<Asker>& loan) { return loan.has_value(); }
+constexpr auto is_used = [](const auto& loan) { return loan.has_value(); };
 
 /// Of a call that was ended because of another failure, or by its caller: that one is told.
 bool says_more(const StepEnd& end, const StepEnd& than) {
@@ -36,7 +36,7 @@ void StepLog::append(std::string_view more, std::uint64_t more_dropped) {
 }
 
 std::size_t SpawnBook::size_of(const Step& step) {
-  std::size_t size = step.input.size();
+  std::size_t size = step.input.size() + step.log.text.size();
   for (const AlignedBytes& output : step.outputs) size += output.size();
   return size;
 }
@@ -79,9 +79,13 @@ void SpawnBook::suspend(Step rest, std::vector<Step> children) {
   }
 }
 
-void SpawnBook::borrow(Step child) {
+bool SpawnBook::borrow(Step child) {
+  auto taken = borrowed_[child.asker.number][child.asker.loan];
+  if (taken) return false;
+  taken = true;
   bytes_ += size_of(child);
   children_.push_back(std::move(child));
+  return true;
 }
 
 std::optional<Step> SpawnBook::next() {
@@ -98,7 +102,10 @@ std::optional<Step> SpawnBook::next() {
 }
 
 void SpawnBook::note(Frame& frame, std::uint32_t child, StepEnd end) {
+  bytes_ -= frame.rest.log.text.size();
   frame.rest.log.append(end.log.text, end.log.dropped);
+  bytes_ += frame.rest.log.text.size();
+  end.log = {};
   if (end.is_ok() && bytes_ + end.payload.size() > limits_.bytes.value)
     end = no_room_for_outputs(limits_.bytes);
   if (!end.is_ok()) {
@@ -126,6 +133,7 @@ std::optional<SpawnBook::Delivery> SpawnBook::end(const Asker& asker, std::uint6
     end = std::move(*failed.failure);
     end.log = std::move(failed.rest.log);
   }
+  if (to.kind == Asker::Kind::member) borrowed_[to.number].reset(to.loan);
   return Delivery{.to = to, .request_id = request_id, .end = std::move(end)};
 }
 
@@ -145,16 +153,18 @@ std::optional<SpawnBook::Loan> SpawnBook::lend(std::uint32_t member) {
             .child = std::move(children_.front())};
   children_.pop_front();
   bytes_ -= size_of(loan.child);
-  *free = loan.child.asker;
+  *free = Lent{.asker = loan.child.asker, .request_id = loan.child.header.request_id};
   ++lent_;
   return loan;
 }
 
-std::optional<Asker> SpawnBook::take_back(std::uint32_t member, std::uint32_t loan) {
+std::optional<Asker> SpawnBook::take_back(std::uint32_t member, std::uint32_t loan,
+                                          std::uint64_t request_id) {
   if (member > crew::most_members || loan >= crew::loans) return std::nullopt;
-  const std::optional<Asker> asker = std::exchange(loans_[member][loan], std::nullopt);
-  if (asker) --lent_;
-  return asker;
+  std::optional<Lent>& lent = loans_[member][loan];
+  if (!lent || lent->request_id != request_id) return std::nullopt;
+  --lent_;
+  return std::exchange(lent, std::nullopt)->asker;
 }
 
 }  // namespace orchid::executor

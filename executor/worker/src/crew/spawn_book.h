@@ -4,6 +4,7 @@
 // Decisions over plain data: no rings, no clock, no user code (decision 0042).
 #pragma once
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -68,7 +69,7 @@ class SpawnBook {
   /// bounded by crew::loans.
   struct Limits {
     std::size_t held = 65'536;  // children that wait, and calls that wait for theirs
-    ByteCount bytes = 64_MiB;   // of their inputs and outputs
+    ByteCount bytes = 64_MiB;   // of their inputs and outputs, and of what they have logged
   };
   SpawnBook() = default;
   explicit SpawnBook(const Limits& limits) : limits_(limits) {}
@@ -81,8 +82,8 @@ class SpawnBook {
   /// The call goes on as `rest` when all its children have ended; at once, if it has none. The
   /// first one runs first. Their askers are set here.
   void suspend(Step rest, std::vector<Step> children);
-  /// Lent by another member, which is its asker.
-  void borrow(Step child);
+  /// Lent by another member, which is its asker. False: that loan has not ended yet.
+  [[nodiscard]] bool borrow(Step child);
 
   [[nodiscard]] bool has_steps() const { return !ready_.empty() || !children_.empty(); }
   /// What is to run next: a call whose children have all ended, else the youngest child, so that a
@@ -114,8 +115,9 @@ class SpawnBook {
   /// The oldest child: most is below it. Nothing: none can be spared, or that member has as many
   /// as it may have of this one.
   [[nodiscard]] std::optional<Loan> lend(std::uint32_t member);
-  /// Whose child it was; nothing: that member has no such loan.
-  [[nodiscard]] std::optional<Asker> take_back(std::uint32_t member, std::uint32_t loan);
+  /// Whose child it was; nothing: that member has no such loan of that call.
+  [[nodiscard]] std::optional<Asker> take_back(std::uint32_t member, std::uint32_t loan,
+                                               std::uint64_t request_id);
 
   /// Children that wait, and calls that wait for theirs.
   [[nodiscard]] std::size_t held() const { return children_.size() + frames_in_use_; }
@@ -128,7 +130,11 @@ class SpawnBook {
     std::size_t missing = 0;  // children that have not ended
     std::optional<StepEnd> failure;
   };
-  using Loans = std::array<std::optional<Asker>, crew::loans>;
+  struct Lent {
+    Asker asker;
+    std::uint64_t request_id = 0;
+  };
+  using Loans = std::array<std::optional<Lent>, crew::loans>;
   [[nodiscard]] std::uint32_t open_frame(Step rest);
   [[nodiscard]] Frame close_frame(std::uint32_t number);
   void note(Frame& frame, std::uint32_t child, StepEnd end);
@@ -141,7 +147,8 @@ class SpawnBook {
   std::vector<std::uint32_t> free_frames_;
   std::size_t frames_in_use_ = 0;
   std::size_t bytes_ = 0;
-  std::array<Loans, crew::most_members + 1> loans_{};  // by member
+  std::array<Loans, crew::most_members + 1> loans_{};                        // by member
+  std::array<std::bitset<crew::loans>, crew::most_members + 1> borrowed_{};  // by lender
   std::size_t lent_ = 0;
 };
 

@@ -211,6 +211,45 @@ TEST_CASE_FIXTURE(TwoMembers, "each child and each going on has a hop less") {
   CHECK(one.then({.function = "sum", .input = {}}).has_value());
 }
 
+TEST_CASE_FIXTURE(TwoMembers, "what one call has spawned is not held against the next one") {
+  const std::string large(crew::payload_size.value, 'x');
+  constexpr int most = 1023;  // of 64 KiB, and what it goes on with
+  for (std::uint64_t number : {first_call, first_call + 1}) {
+    call_one(number, "root");
+    CHECK(next(one) == "root");
+    for (int i = 0; i < most; ++i)
+      REQUIRE_FALSE(one.spawn({.function = "visit", .input = std::as_bytes(std::span(large))}));
+    // It fails after all, and nothing of them is kept.
+    REQUIRE(one.answer({.outcome = Outcome::function_error, .message = "no"}).has_value());
+    CHECK(told()->first == Outcome::function_error);
+  }
+}
+
+TEST_CASE_FIXTURE(TwoMembers, "an end that names another call than was lent is nonsense") {
+  CHECK(next(two) == "-");
+  call_one(first_call, "root");
+  CHECK(next(one) == "root");
+  spawn(one, {"a", "b"});
+  CHECK(next(one) == "a");  // b has the loan 0
+  CrewEnd hostile = end_of(2);
+  CallHeader header;
+  header.request_id = first_call + 1;
+  header.kind = static_cast<std::uint8_t>(crew::MessageKind::child_end);
+  header.entry = static_cast<std::uint16_t>(ResponseKind::reply);
+  REQUIRE(hostile.send(header, {.to = 1, .loan = 0, .payload = {}, .log = {}}).has_value());
+  answer(one, "of a");
+  const auto refused = one.receive();
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::bad_request);
+}
+
+TEST_CASE_FIXTURE(TwoMembers, "small outputs are aligned as larger ones are") {
+  call_one(first_call, "root");
+  CHECK(next(one) == "root");
+  for (const std::size_t size : {1U, 8U, 64U, 65U, 5000U})
+    CHECK(reinterpret_cast<std::uintptr_t>(one.output(size)) % AlignedBytes::alignment == 0);
+}
+
 TEST_CASE_FIXTURE(TwoMembers, "the end of a child that was lent to nobody is nonsense") {
   CrewEnd hostile = end_of(2);
   CallHeader header;

@@ -112,7 +112,10 @@ TEST_CASE("a child that fails fails its call, when the others have ended, all th
 TEST_CASE("the oldest children are lent, but for the last one, and so many to one member") {
   SpawnBook book;
   std::vector<Step> children;
-  for (int i = 0; i < 100; ++i) children.push_back(step_of(std::to_string(i)));
+  for (int i = 0; i < 100; ++i) {
+    children.push_back(step_of(std::to_string(i)));
+    children.back().header.request_id = call;
+  }
   book.suspend(step_of("root"), std::move(children));
   for (std::uint32_t i = 0; i < crew::loans; ++i) {
     const auto loan = book.lend(2);
@@ -122,11 +125,12 @@ TEST_CASE("the oldest children are lent, but for the last one, and so many to on
   }
   CHECK_FALSE(book.lend(2).has_value());
   CHECK(book.lend(3).has_value());
-  CHECK_FALSE(book.take_back(2, crew::loans).has_value());
-  CHECK_FALSE(book.take_back(65, 0).has_value());
-  CHECK_FALSE(book.take_back(1, 0).has_value());
-  CHECK(book.take_back(2, 7)->child == 92);
-  CHECK_FALSE(book.take_back(2, 7).has_value());
+  CHECK_FALSE(book.take_back(2, crew::loans, call).has_value());
+  CHECK_FALSE(book.take_back(65, 0, call).has_value());
+  CHECK_FALSE(book.take_back(1, 0, call).has_value());
+  CHECK_FALSE(book.take_back(2, 7, call + 1).has_value());
+  CHECK(book.take_back(2, 7, call)->child == 92);
+  CHECK_FALSE(book.take_back(2, 7, call).has_value());
   CHECK(book.lend(2)->number == 7);
 
   SpawnBook small;
@@ -135,6 +139,46 @@ TEST_CASE("the oldest children are lent, but for the last one, and so many to on
   CHECK_FALSE(small.lend(2).has_value());
   small.suspend(step_of("ready"), {});
   CHECK(small.spare() == 1);
+}
+
+TEST_CASE("what was borrowed has to end before the same loan comes again") {
+  SpawnBook book;
+  const Asker lender{.kind = Asker::Kind::member, .loan = 3, .number = 2};
+  const auto lent = [&](std::string_view input) {
+    Step child = step_of(input);
+    child.asker = lender;
+    return child;
+  };
+  CHECK(book.borrow(lent("first")));
+  CHECK_FALSE(book.borrow(lent("again")));
+  const Step child = std::move(*book.next());
+  CHECK_FALSE(book.borrow(lent("while it runs")));
+  const auto told = book.end(child.asker, call, output_of("done"));
+  REQUIRE(told.has_value());
+  CHECK(told->to.number == 2);
+  CHECK(told->to.loan == 3);
+  CHECK(book.borrow(lent("next")));
+}
+
+TEST_CASE("what calls have logged counts as bytes that are held") {
+  SpawnBook book({.held = 100, .bytes = 100_KiB});
+  Step rest = step_of("state");
+  rest.log.append(std::string(3000, 'r'));
+  book.suspend(std::move(rest), children_of({"a", "b"}));
+  CHECK(book.bytes() == ByteCount{5 + 2 + 3000});
+  const Step a = std::move(*book.next());
+  StepEnd end = output_of("");
+  end.log.append(std::string(4000, 'a'));
+  CHECK_FALSE(book.end(a.asker, call, std::move(end)));
+  CHECK(book.bytes() == ByteCount{5 + 1 + 7000});
+  const Step b = std::move(*book.next());
+  end = output_of("");
+  end.log.append(std::string(4000, 'b'));
+  CHECK_FALSE(book.end(b.asker, call, std::move(end)));
+  const auto goes_on = book.next();
+  CHECK(goes_on->log.text.size() == crew::log_size.value);
+  CHECK(goes_on->log.dropped == 11'000 - crew::log_size.value);
+  CHECK(book.bytes() == ByteCount{0});
 }
 
 TEST_CASE("limits are on children that wait, calls that wait for them, and their bytes") {
@@ -288,14 +332,14 @@ class SimulatedCrew {
       Message message = std::move(messages.front());
       messages.pop_front();
       if (message.is_end) {
-        const auto asker = books_[member].take_back(pair.first, message.loan);
+        const auto asker = books_[member].take_back(pair.first, message.loan, 0);
         REQUIRE(asker.has_value());
         end_step(member, *asker, std::move(message.end));
       } else {
         message.child.asker = {.kind = Asker::Kind::member,
                                .loan = static_cast<std::uint8_t>(message.loan),
                                .number = pair.first};
-        books_[member].borrow(std::move(message.child));
+        REQUIRE(books_[member].borrow(std::move(message.child)));
       }
       return true;
     }
