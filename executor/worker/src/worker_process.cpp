@@ -225,6 +225,13 @@ CallServices make_services(StatusPage& page, DataMappings& data) {
   return {.objects = new CallObjects(*depot, data), .memory = new CallMemory(*depot, stopped)};
 }
 
+StatusPage& map_page(const BirthDescriptors& descriptors) {
+  void* memory = ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        descriptors.status_page.get(), 0);
+  if (memory == MAP_FAILED) give_up(descriptors.control.get(), "the status page cannot be mapped");
+  return *static_cast<StatusPage*>(memory);
+}
+
 }  // namespace
 
 void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const TickRate& rate,
@@ -235,11 +242,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   descriptors.service = await_proceed(descriptors.control.get());
   const transport::LaneGeometry geometry{ByteCount{birth.request_bytes},
                                          ByteCount{birth.response_bytes}};
-  void* page_memory = ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                             descriptors.status_page.get(), 0);
-  if (page_memory == MAP_FAILED)
-    give_up(descriptors.control.get(), "the status page cannot be mapped");
-  auto& page = *static_cast<StatusPage*>(page_memory);
+  StatusPage& page = map_page(descriptors);
   auto lane = transport::LocalLaneWorker::attach(
       {std::move(descriptors.lane_memory),
        UniqueFd(::fcntl(descriptors.wake_worker.get(), F_DUPFD_CLOEXEC, first_free_number)),
