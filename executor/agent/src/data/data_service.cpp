@@ -27,6 +27,8 @@ DataService::DataService(boost::asio::io_context& io, const DataBook::Options& o
 
 DataSpill::Handlers DataService::spill_handlers() {
   return {.duplicate = [this](const DataId& data) { return files_.at(data).duplicate(); },
+          .ending = [this](const DataId& data) { keep_if_open(data); },
+          .stays = [this](const DataId& data) { close_if_unused(data); },
           .on_disk =
               [this](const DataId& data) { slow_.close(std::move(files_.extract(data).mapped())); },
           .evicted = [this](const DataId& data) { evicted(data); },

@@ -78,9 +78,10 @@ void DataSpill::write(const DataId& data) {
   moving_ = Move{data};
   thread_.run([this, alive = std::weak_ptr(alive_), post = parts_.post, data, bytes,
                stop = moving_->stop, directory = parts_.directory,
-               object = handlers_.duplicate(data)] {
-    auto file = object ? SpillFile::write(directory, *object, bytes, *stop)
-                       : Result<SpillFile>(fail(object.error()));
+               object = std::optional(handlers_.duplicate(data))]() mutable {
+    auto file = *object ? SpillFile::write(directory, **object, bytes, *stop)
+                        : Result<SpillFile>(fail(object->error()));
+    object.reset();  // before anybody counts on the pages being gone
     post([this, alive, data, file = std::move(file)]() mutable {
       if (!alive.expired()) written(data, std::move(file));
     });
@@ -89,7 +90,9 @@ void DataSpill::write(const DataId& data) {
 
 void DataSpill::written(const DataId& data, Result<SpillFile> file) {
   moving_.reset();
+  handlers_.ending(data);
   const bool is_there = parts_.book.end_spill(data, file.has_value());
+  if (!is_there) handlers_.stays(data);
   if (is_there) {
     ++spilled_;
     trouble_.reset();

@@ -37,6 +37,11 @@ class DataSpill {
   struct Handlers {
     /// One more descriptor of a sealed object's memory.
     std::function<Result<MemoryFile>(const DataId&)> duplicate;
+    /// The book is about to hear that the write is over: whoever has the memory open, and is
+    /// counted by nobody else, is to be counted from now on.
+    std::function<void(const DataId&)> ending;
+    /// It is not on disk after all, and may have been dropped: its memory goes if nobody uses it.
+    std::function<void(const DataId&)> stays;
     /// It is on disk from now on: its memory can go.
     std::function<void(const DataId&)> on_disk;
     /// Somebody else's, for one that is read back.

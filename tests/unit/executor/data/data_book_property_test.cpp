@@ -142,6 +142,11 @@ void move_one(DataBook& book, History& history, const DataId& data, History::Kno
       return;
     }
     case to_disk: {
+      // Somebody has it open whom nobody counted.
+      if (random() % 4 == 0) {
+        book.keep(data);
+        ++one.pins;
+      }
       const bool goes = good && !one.dropped && one.pins == 1;
       CHECK(book.end_spill(data, good) == goes);
       --one.pins;
@@ -173,12 +178,28 @@ bool has_plain_pins(const History::Known& one) {
   return one.pins > one.readers + moving;
 }
 
+/// With a gateway that has heard of what is sealed now.
+void begin_afresh(DataBook& book, History& history, MonotonicTime now) {
+  std::unordered_set<DataId> told;
+  for (const DataHeld& held : book.held(now)) told.insert(held.data);
+  for (const DataId& room : book.keep_only(told)) {
+    CHECK_FALSE(history.known.at(room).sealed);
+    CHECK_FALSE(history.known.at(room).in_call);
+    history.drop(room);
+  }
+}
+
 void take_step(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
   if (history.known.empty() || random() % 4 == 0) return make_one(book, history, random, now);
   auto chosen = history.known.begin();
   std::advance(chosen, random() % history.known.size());
   auto& [data, one] = *chosen;
-  switch (random() % 12) {
+  switch (random() % 13) {
+    case 9:
+      if (!one.takes_memory()) break;
+      book.keep(data);
+      ++one.pins;
+      break;
     case 10:
       return move_one(book, history, data, one, random, now);
     case 7: {
@@ -211,15 +232,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
     case 3:
       return drop_one(book, data, one, random);
     case 4:
-      if (random() % 8 == 0) {
-        std::unordered_set<DataId> told;
-        for (const DataHeld& held : book.held(now)) told.insert(held.data);
-        for (const DataId& room : book.keep_only(told)) {
-          CHECK_FALSE(history.known.at(room).sealed);
-          CHECK_FALSE(history.known.at(room).in_call);
-          history.drop(room);
-        }
-      }
+      if (random() % 8 == 0) begin_afresh(book, history, now);
       break;
     case 5: {
       const LaneOpenData reader{data, one.made.terms.secret, DataAccess::read};

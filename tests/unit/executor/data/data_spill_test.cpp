@@ -13,6 +13,7 @@
 
 #include "data/data_service.h"
 #include "data_book_parts.h"
+#include "data_pages.h"
 #include "event_loop.h"
 #include "foundation/log.h"
 #include "protocol/control_messages.h"
@@ -51,10 +52,11 @@ struct SpillHost : test::EventLoop {
     const MakeData made = room_request(size, name);
     data.obey(made);
     CHECK(await<DataMade>().data == made.data);
-    const auto room = data.open({made.data, made.terms.secret, DataAccess::write}, ada);
+    auto room = data.open({made.data, made.terms.secret, DataAccess::write}, ada);
     REQUIRE(room.has_value());
     const std::string bytes(size, content);
     REQUIRE(::pwrite(room->file.get(), bytes.data(), size, 0) == static_cast<ssize_t>(size));
+    room->file.reset();  // what its writer has open stays in memory
     data.obey(SealData{made.data});
     CHECK(await<DataSealed>().data == made.data);
     return made.data;
@@ -69,11 +71,12 @@ struct SpillHost : test::EventLoop {
   std::string ends_of(const DataId& object) {
     const auto there = prepare(object);
     REQUIRE_MESSAGE(there.has_value(), there.error().message);
-    const auto taken = data.take(object, ada);
+    auto taken = data.take(object, ada);
     REQUIRE(taken.has_value());
     std::string ends(2, '\0');
     REQUIRE(::pread(taken->file.get(), ends.data(), 1, 0) == 1);
     REQUIRE(::pread(taken->file.get(), ends.data() + 1, 1, size - 1) == 1);
+    taken->file.reset();
     data.leave(object);
     return ends;
   }
@@ -157,6 +160,48 @@ TEST_CASE("what is dropped on disk, or on its way, leaves nothing") {
   CHECK(host.await<DataMade>().data == room.data);
   CHECK(host.data.book().on_disk() == 0_B);
   host.run_until([&] { return host.data.settled(); });
+}
+
+TEST_CASE("what is dropped while it is written to disk gives its pages back") {
+  SpillHost host;
+  const DataId first = host.make('a');
+  host.make('b');
+  const MakeData room = room_request(size, "room");
+  host.data.obey(room);
+  host.data.obey(DropData{first});  // what makes room is being written
+  CHECK(host.data.book().used() == ByteCount{2 * size});
+  CHECK(host.await<DataMade>().data == room.data);
+  host.run_until([&] { return host.data.settled(); });
+  CHECK(host.data.book().used() == ByteCount{2 * size});
+  CHECK(pages_held() == size);  // the room has none yet
+}
+
+TEST_CASE("what a reader keeps that hangs up during the write is charged, and stays in memory") {
+  SpillHost host;
+  const DataId first = host.make('a');
+  host.make('b');
+  const std::string secret = room_request(size).terms.secret;
+  for (const bool dropped : {false, true}) {
+    CAPTURE(dropped);
+    host.data.obey(room_request(size, "room"));  // makes room of the first one
+    auto kept = host.data.open({first, secret, DataAccess::read}, ada);
+    REQUIRE(kept.has_value());
+    host.data.stop_reading(first);  // which says nothing of the file
+    if (dropped) host.data.obey(DropData{first});
+    host.run_until([&] { return host.data.settled(); });
+    host.io.restart();
+    host.io.poll();
+    host.data.tick();
+    CHECK_FALSE(host.is_on_disk(first));
+    CHECK(host.data.book().pins(first) == 1);
+    CHECK(pages_held() <= host.data.book().used().value);
+    CHECK(host.data.book().used() <= ByteCount{2 * size});
+    kept->file.reset();
+    host.data.tick();
+    CHECK(host.data.book().pins(first) == 0);
+  }
+  host.run_until([&] { return host.data.settled(); });
+  CHECK(pages_held() <= host.data.book().used().value);
 }
 
 TEST_CASE("without a disk, or when it takes no more, unnamed objects are dropped as before") {
