@@ -211,10 +211,14 @@ void DataService::seal_in_call(SealInCall request,
 }
 
 Result<void> DataService::publish(const DataAccepted& accepted, std::uint64_t worker) {
+  std::unordered_map<DataId, ByteCount> sizes;
+  for (const DataBook::MadeInCall& made : book_.made_by(worker))
+    if (made.sealed) sizes.emplace(made.data, made.terms.bytes);
   for (const DataAccepted::Object& object : accepted.objects) {
-    if (!book_.is_sealed_by(object.data, worker))
+    const auto size = sizes.find(object.data);
+    if (size == sizes.end())
       return fail(ErrorCode::data_lost, "an object that the call has sealed is not there any more");
-    if (auto fixed = files_.at(object.data).fix_size(); !fixed) return fixed;
+    if (auto fixed = files_.at(object.data).fix_size(size->second); !fixed) return fixed;
   }
   for (const DataAccepted::Object& object : accepted.objects) {
     book_.publish(object, accepted.holder_uid, clock_now());

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <string>
 
 namespace orchid::executor {
@@ -68,7 +70,8 @@ Result<void> MemoryFile::seal() {
 }
 
 /// A lease for a writer is given to who alone has a file open, in however many descriptors of one
-/// opening; a mapping has its file open.
+/// opening; a mapping has its file open. O_PATH opens nothing in this sense. Workers cannot do it:
+/// they open no files at all.
 Result<void> MemoryFile::check_alone() const {
   // Who opens the file while the lease is held makes the kernel send this; SIGIO would end us.
   if (::fcntl(file_.get(), F_SETSIG, SIGURG) != 0) return fail_errno("choose a lease's signal");
@@ -80,7 +83,7 @@ Result<void> MemoryFile::check_alone() const {
   return {};
 }
 
-/// Who is alone has nobody who could change the size in between.
+/// Should somebody change the size in between all the same, `fix_size` finds it.
 Result<void> MemoryFile::seal_for_call(ByteCount size) {
   if (has_seals(file_, F_SEAL_WRITE)) return {};
   if (auto alone = check_alone(); !alone) return alone;
@@ -91,8 +94,14 @@ Result<void> MemoryFile::seal_for_call(ByteCount size) {
   return fail_errno("seal data");
 }
 
-Result<void> MemoryFile::fix_size() {
-  return add_seals(file_, F_SEAL_SHRINK | F_SEAL_SEAL, "seal the size of data");
+/// In this order: what is sealed is what is looked at.
+Result<void> MemoryFile::fix_size(ByteCount size) {
+  if (auto sealed = add_seals(file_, F_SEAL_SHRINK | F_SEAL_SEAL, "seal the size of data"); !sealed)
+    return sealed;
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0) return fail_errno("the size of data");
+  if (static_cast<std::uint64_t>(status.st_size) == size.value) return {};
+  return fail(ErrorCode::conflict, "somebody has changed the size of the data since it was sealed");
 }
 
 Result<MemoryFile> MemoryFile::duplicate() const {

@@ -27,15 +27,18 @@ class MemoryFile {
   /// meanwhile. Errors: `conflict`: a writer still has it mapped; `system`.
   [[nodiscard]] Result<void> seal();
   /// The same for one that was made for a call, cut to `size` first, which is not more than it has.
-  /// The kernel proves that the writer has let go of it altogether, so that nobody can keep the
-  /// pages. Errors: `conflict`: the writer has it open or mapped, in whatever way; `system`.
+  /// The kernel says that the writer has let go of it, as `check_alone` does. Errors: `conflict`:
+  /// the writer has it open or mapped, in whatever way; `system`.
   [[nodiscard]] Result<void> seal_for_call(ByteCount size);
-  /// From now on it cannot get smaller either: before anybody else has it. Errors: `system`.
-  [[nodiscard]] Result<void> fix_size();
+  /// From now on it cannot get smaller either: before anybody else has it. Errors: `conflict`: it
+  /// has another size than that; `system`.
+  [[nodiscard]] Result<void> fix_size(ByteCount size);
   /// Its pages are given back, also those that somebody has mapped, if it may still get smaller.
   void empty();
-  /// Nobody else has it open or mapped, in whatever way; duplicates are no other opening. The
-  /// kernel says so without a look at its pages. Errors: `conflict`: somebody has; `system`.
+  /// Nobody else has it open or mapped; duplicates are no other opening. The kernel says so without
+  /// a look at its pages. It does not see descriptors opened with O_PATH, which keep the pages, and
+  /// can be opened again. So this is for the books: who may change a file is for its seals to say.
+  /// Errors: `conflict`: somebody has; `system`.
   [[nodiscard]] Result<void> check_alone() const;
   /// For a reader of a sealed file: its own place in it, and no right to write. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_read() const;

@@ -69,7 +69,7 @@ TEST_CASE("a call's room is cut to what is used when it is sealed, and never gro
   writer.reset();
   REQUIRE(file.seal_for_call(4_B).has_value());
   CHECK(file.seal_for_call(4_B).has_value());  // once more
-  REQUIRE(file.fix_size().has_value());
+  REQUIRE(file.fix_size(4_B).has_value());
   const auto bytes = MappedFile::map(file.open_to_read().value().get(), {.limit = 8_KiB}).value();
   CHECK(as_text(bytes.bytes()) == "data");
   CHECK(::pwrite(file.open_to_write().value().get(), "x", 1, 0) < 0);
@@ -136,10 +136,51 @@ TEST_CASE("a call's room is emptied whoever has it, until its size is fixed") {
 
   MemoryFile published = MemoryFile::make_for_call(8_KiB).value();
   REQUIRE(published.seal_for_call(4_KiB).has_value());
-  REQUIRE(published.fix_size().has_value());
+  REQUIRE(published.fix_size(4_KiB).has_value());
   published.empty();
   CHECK(::lseek(published.open_to_read().value().get(), 0, SEEK_END) == 4096);
   CHECK(::fcntl(published.open_to_write().value().get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0);
+}
+
+/// The kernel does not count it as an opening.
+UniqueFd open_path(const UniqueFd& file) {
+  UniqueFd name(::open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), O_PATH));
+  REQUIRE(name);
+  return name;
+}
+
+TEST_CASE("who has a room by its path alone changes no bytes of it, and cuts none unnoticed") {
+  for (const bool cuts : {true, false}) {
+    CAPTURE(cuts);
+    MemoryFile file = MemoryFile::make_for_call(8_KiB).value();
+    UniqueFd writer = file.open_to_write().value();
+    REQUIRE(::pwrite(writer.get(), "data", 4, 0) == 4);
+    const UniqueFd name = open_path(writer);
+    writer.reset();
+    REQUIRE(file.check_alone().has_value());  // the kernel does not see it
+    REQUIRE(file.seal_for_call(4_B).has_value());
+    const UniqueFd again(::open(("/proc/self/fd/" + std::to_string(name.get())).c_str(), O_RDWR));
+    REQUIRE(again);
+    CHECK(::pwrite(again.get(), "evil", 4, 0) < 0);
+    CHECK(::mmap(nullptr, 4096, PROT_WRITE, MAP_SHARED, again.get(), 0) == MAP_FAILED);
+    if (cuts) REQUIRE(::ftruncate(again.get(), 1) == 0);
+    const auto fixed = file.fix_size(4_B);
+    CHECK(fixed.has_value() == !cuts);
+    if (!fixed) CHECK(fixed.error().code == ErrorCode::conflict);
+    CHECK(::ftruncate(again.get(), 0) != 0);
+  }
+}
+
+TEST_CASE("who has an object of a client by its path alone changes nothing of it") {
+  MemoryFile file = MemoryFile::make(4_KiB).value();
+  UniqueFd writer = file.open_to_write().value();
+  const UniqueFd name = open_path(writer);
+  writer.reset();
+  REQUIRE(file.seal().has_value());
+  const UniqueFd again(::open(("/proc/self/fd/" + std::to_string(name.get())).c_str(), O_RDWR));
+  REQUIRE(again);
+  CHECK(::pwrite(again.get(), "evil", 4, 0) < 0);
+  CHECK(::ftruncate(again.get(), 0) != 0);
 }
 
 TEST_CASE("an empty object is made and sealed like others") {
