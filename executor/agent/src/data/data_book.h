@@ -153,8 +153,9 @@ class DataBook {
   /// The sealed ones, with the time that they have left.
   [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;
   [[nodiscard]] bool contains(const DataId& data) const { return objects_.contains(data); }
-  /// It is sealed, that tenant's, and there for that worker.
-  [[nodiscard]] bool has_for(const DataId& data, std::uint32_t tenant, std::uint64_t worker) const {
+  /// It is sealed, that tenant's, and there for that worker; for any of the tenant's without one.
+  [[nodiscard]] bool has_for(const DataId& data, std::uint32_t tenant,
+                             std::optional<std::uint64_t> worker = std::nullopt) const {
     const auto found = objects_.find(data);
     return found != objects_.end() && found->second.is_there_for(worker) &&
            found->second.terms.tenant.uid == tenant;

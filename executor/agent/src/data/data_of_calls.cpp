@@ -144,7 +144,10 @@ void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> off
                                       .offered = std::move(offered)});
 }
 
+/// Nothing is read back for who would not get it.
 void DataOfCalls::give(const Asker& asker, const DataId& data) {
+  if (!parts_.data.book().has_for(data, asker.tenant.uid, asker.worker))
+    return give_from_memory(asker, data);
   parts_.data.prepare(data, disk_patience, [this, asker, data](const Result<void>& there) {
     if (!there) return refuse(asker, there.error());
     give_from_memory(asker, data);
@@ -167,20 +170,42 @@ void DataOfCalls::give_from_memory(const Asker& asker, const DataId& data) {
   done(asker, data, taken->bytes, taken->file.get());
 }
 
+/// What was asked for once more is the same room.
 void DataOfCalls::create(const Asker& asker, ByteCount most) {
+  if (find_worker(asker.worker) == nullptr) return;
+  const auto last = creations_.find(asker.worker);
+  if (last != creations_.end() && last->second.sequence == asker.sequence)
+    return create_again(asker);
+  creations_[asker.worker] = {.sequence = asker.sequence, .room = std::nullopt};
   parts_.data.prepare_room(asker.tenant.uid, most, disk_patience,
                            [this, asker, most](const Result<void>& there) {
-                             if (!there) return refuse(asker, there.error());
-                             create_prepared(asker, most);
+                             const auto now = creations_.find(asker.worker);
+                             // Its call has ended meanwhile.
+                             if (now == creations_.end() || now->second.sequence != asker.sequence)
+                               return;
+                             if (there) return create_prepared(asker, most);
+                             creations_.erase(now);
+                             refuse(asker, there.error());
                            });
 }
 
-void DataOfCalls::create_prepared(const Asker& asker, ByteCount most) {
-  const auto worker = find_worker(asker.worker);
-  if (worker == nullptr) return;
-  auto room = parts_.data.make_in_call(asker.tenant, most, asker.worker);
+/// One that waits for the disk is answered then, through whatever depot there is.
+void DataOfCalls::create_again(const Asker& asker) {
+  const Creation& last = creations_.at(asker.worker);
+  if (!last.room) return;
+  auto room = parts_.data.open_again(*last.room, asker.worker);
   if (!room) return refuse(asker, room.error());
-  worker->give_addresses(most);
+  done(asker, room->data, rooms_.at(room->data), room->file.get());
+}
+
+void DataOfCalls::create_prepared(const Asker& asker, ByteCount most) {
+  auto room = parts_.data.make_in_call(asker.tenant, most, asker.worker);
+  if (!room) {
+    creations_.erase(asker.worker);
+    return refuse(asker, room.error());
+  }
+  creations_.at(asker.worker).room = room->data;
+  if (const auto worker = find_worker(asker.worker)) worker->give_addresses(most);
   rooms_.emplace(room->data, most);
   done(asker, room->data, most, room->file.get());
 }
@@ -254,6 +279,7 @@ void DataOfCalls::offer(const Asker& asker, std::uint64_t sealed) {
 /// `done`, if it is one: when all is gone, with its memory.
 void DataOfCalls::discard(std::uint64_t worker, bool sealed_too,
                           const std::function<void()>& done) {
+  creations_.erase(worker);
   std::vector<DataId> going;
   for (const DataBook::MadeInCall& made : parts_.data.book().made_by(worker))
     if (!made.sealed || sealed_too) going.push_back(made.data);

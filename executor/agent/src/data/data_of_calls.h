@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -87,6 +88,7 @@ class DataOfCalls {
   void give(const Asker& asker, const DataId& data);
   void give_from_memory(const Asker& asker, const DataId& data);
   void create(const Asker& asker, ByteCount most);
+  void create_again(const Asker& asker);
   void create_prepared(const Asker& asker, ByteCount most);
   void seal(const Asker& asker, const ServiceRequest& request);
   void publish(const Asker& asker, std::uint64_t sealed);
@@ -110,6 +112,12 @@ class DataOfCalls {
   TimeLimit next_question_;                            // of those that wait
   /// What a worker was told of the last call that made something.
   std::unordered_map<std::uint64_t, ServiceAnswer> published_;
+  /// The room that a worker has asked for last: a depot that was killed may have lost our answer.
+  struct Creation {
+    std::uint32_t sequence = 0;
+    std::optional<DataId> room;  // nothing: it waits for the disk
+  };
+  std::unordered_map<std::uint64_t, Creation> creations_;  // by worker
   /// Rooms that a worker may have mapped, and how large.
   std::unordered_map<DataId, ByteCount> rooms_;
 };

@@ -1,5 +1,6 @@
 #include "data/data_service.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
@@ -174,6 +175,16 @@ Result<DataService::Room> DataService::make_in_call(const LeaseTenant& tenant, B
     return fail(std::move(file.error()));
   }
   return Room{.data = request.data, .file = std::move(*file)};
+}
+
+Result<DataService::Room> DataService::open_again(const DataId& data, std::uint64_t worker) const {
+  const auto made = book_.made_by(worker);
+  const bool is_room = std::ranges::any_of(
+      made, [&](const DataBook::MadeInCall& one) { return one.data == data && !one.sealed; });
+  if (!is_room) return fail(ErrorCode::conflict, "the room has been sealed, or given up");
+  auto file = files_.at(data).open_to_write();
+  if (!file) return fail(std::move(file.error()));
+  return Room{.data = data, .file = std::move(*file)};
 }
 
 Result<DataService::Room> DataService::make_for_lease(const LeaseTenant& tenant, ByteCount bytes) {

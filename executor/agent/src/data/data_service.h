@@ -106,6 +106,9 @@ class DataService {
   };
   [[nodiscard]] Result<Room> make_in_call(const LeaseTenant& tenant, ByteCount most,
                                           std::uint64_t worker);
+  /// One more descriptor of such a room, whose first one was lost on its way. Errors: `conflict`:
+  /// it is no room of that worker's any more; `system`.
+  [[nodiscard]] Result<Room> open_again(const DataId& data, std::uint64_t worker) const;
   /// Memory for a lease, charged whole, until `discard`: zero pages, whose number cannot change.
   /// Errors: as of `DataBook::make`; `lease_ended`, `system`.
   [[nodiscard]] Result<Room> make_for_lease(const LeaseTenant& tenant, ByteCount bytes);

@@ -1,5 +1,7 @@
 // The data objects of a client's worker, and those whose bytes a peer asks for.
+#include <boost/asio/post.hpp>
 #include <chrono>
+#include <cstddef>
 #include <utility>
 
 #include "lanes/lane_session.h"
@@ -9,6 +11,8 @@ namespace {
 
 /// For what is on disk. Whoever waits for it has a deadline of its own.
 constexpr std::chrono::seconds attach_patience{60};
+/// Of one lane, that wait for that: what a client asks for again and again is bounded.
+constexpr std::size_t most_on_disk = 1024;
 
 }  // namespace
 
@@ -56,35 +60,63 @@ void LaneSession::give_data(const LaneOpenData& message) {
   if (!reads_) end();
 }
 
+/// Nothing is read back for who would not get it.
 void LaneSession::attach(const DataId& data) {
+  const DataBook& book = services_.data.book();
+  if (book.is_on_disk(data) && book.has_for(data, tenant_.uid)) return attach_from_disk(data);
+  map_data(data);
+}
+
+/// One at a time: others come to the disk in between.
+void LaneSession::attach_from_disk(const DataId& data) {
+  if (on_disk_.size() >= most_on_disk)
+    return not_attached(data, {ErrorCode::no_capacity,
+                               "too much data of this lane is being read back from disk; attach "
+                               "again"});
+  on_disk_.push_back(data);
+  if (on_disk_.size() == 1) bring_next_back();
+}
+
+void LaneSession::bring_next_back() {
+  services_.data.prepare(on_disk_.front(), attach_patience,
+                         [weak = weak_from_this()](const Result<void>& there) {
+                           const auto self = weak.lock();
+                           if (self == nullptr || self->over_) return;
+                           const DataId data = self->on_disk_.front();
+                           if (there)
+                             self->map_data(data);
+                           else
+                             self->not_attached(data, there.error());
+                           self->on_disk_.pop_front();
+                           if (self->on_disk_.empty()) return;
+                           boost::asio::post(self->services_.io, [weak] {
+                             if (const auto later = weak.lock(); later && !later->over_)
+                               later->bring_next_back();
+                           });
+                         });
+}
+
+void LaneSession::not_attached(const DataId& data, const Failure& why) {
+  send(LaneNotAttached{data, why.code, why.message});
+}
+
+/// It may have been asked for more than once, and of another worker, while it was read back.
+void LaneSession::map_data(const DataId& data) {
+  if (over_) return;
+  if (worker_ == nullptr)
+    return not_attached(data,
+                        {ErrorCode::no_capacity, "the worker is being replaced; attach again"});
   const auto done = [weak = weak_from_this(), data](const Result<ByteCount>& mapped) {
     const auto self = weak.lock();
     if (self == nullptr) return;
     if (mapped)
       self->send(LaneAttached{data, *mapped});
     else
-      self->send(LaneNotAttached{data, mapped.error().code, mapped.error().message});
+      self->not_attached(data, mapped.error());
   };
-  if (over_) return;
-  if (worker_ == nullptr)
-    return done(fail(ErrorCode::no_capacity, "the worker is being replaced; attach again"));
-  if (worker_->has_data(data, done)) return;
-  services_.data.prepare(data, attach_patience,
-                         [weak = weak_from_this(), data, done](const Result<void>& there) {
-                           const auto self = weak.lock();
-                           if (self == nullptr || self->over_) return;
-                           if (!there) return done(fail(there.error()));
-                           self->map_data(data, done);
-                         });
-}
-
-/// It may have been asked for more than once, and of another worker, while it was read back.
-void LaneSession::map_data(const DataId& data, const WorkerData::Done& done) {
-  if (worker_ == nullptr)
-    return done(fail(ErrorCode::no_capacity, "the worker is being replaced; attach again"));
   if (worker_->has_data(data, done)) return;
   auto taken = services_.data.take(data, tenant_.uid);
-  if (!taken) return done(fail(taken.error()));
+  if (!taken) return not_attached(data, taken.error());
   worker_->map_data({.data = data, .file = taken->file.get(), .bytes = taken->bytes}, done,
                     [&services = services_, data] { services.data.leave(data); });
 }

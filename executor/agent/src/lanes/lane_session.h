@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -120,7 +121,10 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void open_data(const LaneOpenData& message);
   void give_data(const LaneOpenData& message);
   void attach(const DataId& data);
-  void map_data(const DataId& data, const WorkerData::Done& done);
+  void attach_from_disk(const DataId& data);
+  void bring_next_back();
+  void map_data(const DataId& data);
+  void not_attached(const DataId& data, const Failure& why);
   void take_worker();
   [[nodiscard]] DeviceOwner device_owner(const std::string& module) const;
   void took(std::shared_ptr<WorkerProcess> worker);
@@ -168,6 +172,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::optional<LeaseId> lease_;
   bool opening_ = false;         // the connection is somebody's who opens data, and nothing else
   std::optional<DataId> reads_;  // the connection is a reader's of that object, and nothing else
+  /// To be attached, and on disk: the first one is being read back, the others after it.
+  std::deque<DataId> on_disk_;
   std::optional<ClientTerms> client_terms_;
   ByteCount memory_;              // of its worker
   std::uint32_t cores_ = 1;       // of its worker

@@ -30,9 +30,11 @@ void MemoryLeases::obey(const LeaseMemory& request) {
     if (!known->second.address.empty()) tell_leased(*known);
     return;
   }
+  if (!waiting_.insert(request.lease).second) return;  // it was asked for twice
   data_.prepare_room(request.tenant.uid, request.bytes, DataService::patience,
                      [this, request](const Result<void>& there) {
-                       if (leases_.contains(request.lease)) return;  // it was asked for twice
+                       // Who has ended it meanwhile was told that it is over.
+                       if (waiting_.erase(request.lease) == 0) return;
                        const auto begun = there ? begin(request) : there;
                        if (!begun) refuse(request.lease, begun.error());
                      });
@@ -146,6 +148,7 @@ void MemoryLeases::obey(const RenewMemory& request) {
 }
 
 void MemoryLeases::obey(const EndMemory& request) {
+  waiting_.erase(request.lease);
   const auto lease = leases_.find(request.lease);
   if (lease == leases_.end()) return tell_(MemoryEnded{request.lease, LeaseEnd::released});
   end(lease->second, LeaseEnd::released);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ class MemoryLeases {
   Options options_;
   std::function<void(const ControlMessage&)> tell_;
   Leases leases_;
+  std::set<LeaseId> waiting_;  // for the disk to take what others need less
 };
 
 }  // namespace orchid::executor
