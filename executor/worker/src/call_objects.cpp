@@ -2,10 +2,14 @@
 
 #include <sys/mman.h>
 
+#include <chrono>
 #include <utility>
 
 namespace orchid::executor {
 namespace {
+
+/// A part of the time for which executors keep what no call opens (WorkerProcess::keeps_opened).
+constexpr std::chrono::seconds tells_again{10};
 
 Failure name_too_long() {
   return {ErrorCode::bad_request, "no data has a name of more than " +
@@ -14,12 +18,17 @@ Failure name_too_long() {
 
 }  // namespace
 
+const orchid::Clock& CallObjects::system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
 Result<std::span<const std::byte>> CallObjects::open(std::string_view name) {
   if (const auto known = opened_.find(name); known != opened_.end()) return known->second;
   if (name.size() > longest_service_name) return fail(name_too_long());
   ServiceRequest request{.ask = ServiceAsk::open_data};
   if (const auto data = parse_data_id(name)) {
-    if (const MappedFile* const mapped = data_.find(*data)) return mapped->bytes();
+    if (data_.find(*data) != nullptr) return open_mapped(*data);
     request.data = *data;
   } else if (name.empty()) {
     return fail(ErrorCode::bad_request, "data is opened by its name or its id, and none was given");
@@ -33,6 +42,19 @@ Result<std::span<const std::byte>> CallObjects::open(std::string_view name) {
   return bytes;
 }
 
+/// The executor has it unmapped when it has not heard of it for long. Nobody is asked whether the
+/// call may have it: that it is mapped says so.
+Result<std::span<const std::byte>> CallObjects::open_mapped(const DataId& data) {
+  const MonotonicTime now = clock_.now();
+  const auto told = told_.find(data);
+  if (told == told_.end() || now - told->second >= tells_again) {
+    static_cast<void>(depot_.ask({.ask = ServiceAsk::open_data, .data = data}));
+    std::erase_if(told_, [this](const auto& one) { return data_.find(one.first) == nullptr; });
+    told_[data] = now;
+  }
+  return data_.find(data)->bytes();
+}
+
 /// What is mapped already stays where it is: calls have its address.
 Result<std::span<const std::byte>> CallObjects::map(ServiceClient::Answer answer) {
   if (data_.find(answer.data) == nullptr) {
@@ -42,6 +64,7 @@ Result<std::span<const std::byte>> CallObjects::map(ServiceClient::Answer answer
       return fail(ErrorCode::no_capacity,
                   "the worker could not map the data: " + mapped.error().message);
   }
+  told_[answer.data] = clock_.now();
   return data_.find(answer.data)->bytes();
 }
 

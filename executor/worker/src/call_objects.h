@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "data_mappings.h"
+#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "protocol/data_id.h"
 #include "service_client.h"
@@ -18,7 +20,8 @@ namespace orchid::executor {
 /// Owned by the worker's thread; one for all of its calls, one after the other.
 class CallObjects {
  public:
-  CallObjects(ServiceClient& depot, DataMappings& data) : depot_(depot), data_(data) {}
+  CallObjects(ServiceClient& depot, DataMappings& data, const orchid::Clock& clock = system_clock())
+      : depot_(depot), data_(data), clock_(clock) {}
 
   /// By "NAME", "NAME@VERSION" or id. Mapped as data that the call was given is, and stays for
   /// later calls. A name means the same object for as long as the call lasts. Errors: what the
@@ -47,10 +50,15 @@ class CallObjects {
     DataId data;
     std::size_t bytes = 0;
   };
+  [[nodiscard]] static const orchid::Clock& system_clock();
+  [[nodiscard]] Result<std::span<const std::byte>> open_mapped(const DataId& data);
   [[nodiscard]] Result<std::span<const std::byte>> map(ServiceClient::Answer answer);
 
   ServiceClient& depot_;
   DataMappings& data_;
+  const orchid::Clock& clock_;
+  /// Of what is mapped: when the executor has last heard that a call has opened it.
+  std::unordered_map<DataId, MonotonicTime> told_;
   std::map<std::string, std::span<const std::byte>, std::less<>> opened_;  // by what was asked for
   std::map<const void*, Room> rooms_;                                      // by address
   bool made_ = false;         // the depot has, or may have, something of this call

@@ -5,11 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "foundation/clock.h"
 #include "foundation/files.h"
 #include "foundation/sockets.h"
 
@@ -62,7 +64,12 @@ struct Worker {
   DepotAtEnd depot;
   ServiceClient client{depot.socket()};
   DataMappings data;
-  CallObjects objects{client, data};
+  struct : Clock {
+    MonotonicTime time{std::chrono::hours(1)};
+    [[nodiscard]] MonotonicTime now() const override { return time; }
+    [[nodiscard]] WallTime wall_now() const override { return {}; }
+  } clock;
+  CallObjects objects{client, data, clock};
 };
 
 template <typename T>
@@ -94,6 +101,39 @@ TEST_CASE("a name is asked for once in a call, and again in the next one") {
   CHECK(asked == 2);
   CHECK(worker.objects.open(to_string(data))->data() == first->data());
   CHECK(asked == 2);
+}
+
+TEST_CASE("that a mapped object is opened by its id is told time and again, whatever the answer") {
+  using std::chrono::seconds;
+  int asked = 0;
+  bool refuses = false;
+  const UniqueFd file = make_sealed_memory("orchid-data", as_bytes("bytes")).value();
+  const DataId data = make_data_id();
+  Worker worker([&](int socket, const ServiceRequest& request) {
+    CHECK(request.data == data);
+    ++asked;
+    if (refuses)
+      answer(socket, {.verdict = ServiceVerdict::refused,
+                      .sequence = request.sequence,
+                      .code = ErrorCode::data_lost});
+    else
+      answer(socket, {.sequence = request.sequence, .data = data, .bytes = 5}, file.get());
+  });
+  const std::string id = to_string(data);
+  const auto opens = [&] {
+    const auto bytes = worker.objects.open(id);
+    CHECK(worker.objects.end(true).has_value());
+    return bytes && as_text(*bytes) == "bytes";
+  };
+  CHECK(opens());
+  CHECK(asked == 1);
+  for (int second = 0; second < 60; ++second) {
+    worker.clock.time += seconds(1);
+    refuses = second > 30;
+    CHECK(opens());
+  }
+  // Well before the executor takes it for unused, and not each time.
+  CHECK(asked == 7);
 }
 
 TEST_CASE("a room is written in place, unmapped before it is sealed, and published at the end") {
