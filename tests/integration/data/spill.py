@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the lines above)
 from processes import expect  # noqa: E402
 from in_calls import deploy_makers, invoke_maker  # noqa: E402
-from run import MIB, PROGRAMS, TIMEOUT_S, ask, call, deploy, put, refused, some_bytes, sum_of  # noqa: E402
+from data_objects import MIB, PROGRAMS, TIMEOUT_S, ask, call, deploy, put, refused, some_bytes, sum_of  # noqa: E402
 
 BUDGET = 64 * MIB
 OBJECT = 24 * MIB  # two of them fit

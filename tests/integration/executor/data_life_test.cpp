@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ MakeData make_sealed(ExecutorAtGate& gate, const ControlHello& hello, ByteCount 
   for (std::uint64_t at = 0; at < bytes.value; at += content.size())
     REQUIRE(::pwrite(room.get(), content.data(), content.size(), static_cast<off_t>(at)) ==
             static_cast<ssize_t>(content.size()));
+  room.reset();  // what its writer has open stays in memory
   gate.send(SealData{made.data});
   CHECK(gate.await_message<DataSealed>().bytes == bytes);
   return made;
@@ -144,6 +146,34 @@ TEST_CASE("an executor whose cores are taken back is gone at once, and its data 
   const std::string said = log.text();
   CHECK_MESSAGE(contains_words(said, "event=all_data_dropped objects=1"), said);
   CHECK_MESSAGE(contains_words(said, "sessions_left=0 processes_left=0"), said);
+}
+
+TEST_CASE("an executor whose cores are taken back lets go of what it has on disk, too") {
+  ExecutorAtGate gate;
+  const TemporaryDirectory disk;
+  std::vector<std::string> flags = small;
+  flags.insert(flags.end(), {"--grant", "pilot", "--job", "7", "--scheduling", "normal",
+                             "--data-spill", disk.path().string()});
+  const ExecutorLog log;
+  gate.start_executor(flags, log.descriptor());
+  const ControlHello hello = gate.await_hello();
+  make_sealed(gate, hello, 48_MiB, "weather");
+  make_sealed(gate, hello, 48_MiB, "climate");
+  CHECK_MESSAGE(contains_words(log.text(), "event=data_spilled"), log.text());
+  // One is on disk, and another one is on its way there when the grant ends.
+  gate.send(request(48_MiB, "snow"));
+  gate.executor().send_signal(SIGTERM);
+  bool ended = false;
+  gate.await([&] {
+    const auto end = gate.executor().reap();
+    if (end) CHECK(end->ok());
+    return ended = ended || end.has_value();
+  });
+  const std::string said = log.text();
+  CHECK_MESSAGE(contains_words(said, "event=all_data_dropped objects="), said);
+  // It did not run into the limit of its time.
+  CHECK_MESSAGE(contains_words(said, "sessions_left=0 processes_left=0"), said);
+  CHECK(std::filesystem::is_empty(disk.path()));
 }
 
 TEST_CASE("an executor that is told to keep no data says so") {
