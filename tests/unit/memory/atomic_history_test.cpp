@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <functional>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -18,8 +21,9 @@ using transport::MemoryOp;
 constexpr unsigned threads = 4;
 constexpr unsigned events_of_thread = 12;
 
-AtomicEvent perform(MemoryClient& client, std::atomic<std::uint64_t>& clock, std::mt19937& random,
-                    std::uint64_t& seen) {
+/// Nothing: it was not sent. Without an answer it may happen at any time, or never.
+std::optional<AtomicEvent> perform(MemoryClient& client, std::atomic<std::uint64_t>& clock,
+                                   std::mt19937& random, std::uint64_t& seen) {
   const bool swaps = random() % 2 == 0;
   AtomicEvent event{.kind = swaps ? Kind::swap : Kind::add,
                     .operand = 1 + random() % 3,
@@ -30,9 +34,38 @@ AtomicEvent perform(MemoryClient& client, std::atomic<std::uint64_t>& clock, std
                                      .offset = 64,
                                      .operand = event.operand,
                                      .expected = event.expected});
+  if (!before && !before.error().may_have_happened) return std::nullopt;
   if (before) event.before = seen = *before;
-  event.ended = clock++;
+  event.ended = before ? clock++ : ~std::uint64_t{0};
   return event;
+}
+
+/// Several threads at one number. One of them calls `amid` between two of its atomics.
+std::vector<AtomicEvent> perform_many(MemoryClient& client, unsigned seed,
+                                      const std::function<void()>& amid) {
+  std::atomic<std::uint64_t> clock = 0;
+  std::vector<std::vector<AtomicEvent>> seen(threads);
+  std::vector<std::thread> running;
+  for (unsigned thread = 0; thread < threads; ++thread)
+    running.emplace_back([&, thread] {
+      std::mt19937 random(seed * threads + thread);
+      std::uint64_t value = 0;
+      for (unsigned i = 0; i < events_of_thread; ++i) {
+        if (thread == 0 && i == events_of_thread / 2) amid();
+        if (const auto event = perform(client, clock, random, value))
+          seen[thread].push_back(*event);
+      }
+    });
+  for (std::thread& one : running) one.join();
+  std::vector<AtomicEvent> all;
+  for (const auto& own : seen) all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+std::uint64_t number_in(std::span<const std::byte> bytes) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, bytes.data(), sizeof(number));
+  return number;
 }
 
 }  // namespace
@@ -66,25 +99,28 @@ TEST_CASE("what several threads see of one number can have happened one after th
   for (unsigned round = 0; round < 20; ++round) {
     const std::vector<std::byte> zero(8);
     memory.put(64, zero);
-    std::atomic<std::uint64_t> clock = 0;
-    std::vector<std::vector<AtomicEvent>> seen(threads);
-    std::vector<std::thread> running;
-    for (unsigned thread = 0; thread < threads; ++thread)
-      running.emplace_back([&, thread] {
-        std::mt19937 random(round * threads + thread);
-        std::uint64_t value = 0;
-        for (unsigned i = 0; i < events_of_thread; ++i)
-          seen[thread].push_back(perform(memory.client(), clock, random, value));
-      });
-    for (std::thread& one : running) one.join();
-    std::vector<AtomicEvent> all;
-    for (const auto& own : seen) all.insert(all.end(), own.begin(), own.end());
+    const auto all = perform_many(memory.client(), round, [] {});
+    CHECK(all.size() == threads * events_of_thread);
     CHECK(std::ranges::all_of(all,
                               [](const AtomicEvent& event) { return event.before.has_value(); }));
-    std::uint64_t last = 0;
-    std::memcpy(&last, memory.get(64, 8).data(), sizeof(last));
-    CHECK(is_linearisable(all, last));
+    CHECK(is_linearisable(all, number_in(memory.get(64, 8))));
   }
+}
+
+TEST_CASE("atomics whose answers are lost have happened once, or not at all") {
+  std::size_t lost = 0;
+  for (unsigned round = 0; round < 20; ++round) {
+    ServedMemory memory(4096);
+    const auto all = perform_many(memory.client(), round, [&] {
+      memory.client().end({ErrorCode::unreachable, "the way is lost"});
+    });
+    memory.leave();
+    CHECK(all.size() < threads * events_of_thread);
+    CHECK(is_linearisable(all, number_in(memory.bytes().subspan(64, 8))));
+    lost += static_cast<std::size_t>(std::ranges::count_if(
+        all, [](const AtomicEvent& event) { return !event.before.has_value(); }));
+  }
+  CHECK(lost > 0);
 }
 
 TEST_CASE("additions of many threads are all there at the end") {

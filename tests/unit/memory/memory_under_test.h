@@ -70,9 +70,11 @@ class ServedMemory {
   }
   ServedMemory(const ServedMemory&) = delete;
   ServedMemory& operator=(const ServedMemory&) = delete;
-  ~ServedMemory() {
+  ~ServedMemory() { leave(); }
+  /// The client leaves, and the server with it.
+  void leave() {
     client_.reset();
-    CHECK(served_.get().has_value());
+    if (served_.valid()) CHECK(served_.get().has_value());
   }
 
   [[nodiscard]] MemoryClient& client() { return *client_; }
