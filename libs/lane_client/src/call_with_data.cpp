@@ -22,7 +22,7 @@ Result<std::uint64_t> send_with_data(transport::LaneClient& client, transport::L
     call.flags |= flag_data;
   };
   if (size <= small) {
-    std::array<std::byte, small> whole{};
+    std::array<std::byte, small> whole;  // what is sent of it is written
     write_to(std::span(whole).first(size));
     return client.send(call);
   }

@@ -32,9 +32,12 @@ std::optional<DataTable> read_data_table(std::span<const std::byte> payload) {
   if (payload.size() < sizeof(head)) return std::nullopt;
   std::memcpy(&head, payload.data(), sizeof(head));
   if (head.zero != 0 || head.count == 0 || head.count > limits::data_per_call) return std::nullopt;
-  DataTable table{.count = head.count, .bytes = data_table_bytes(head.count)};
-  if (payload.size() < table.bytes) return std::nullopt;
-  std::memcpy(table.ids.data(), payload.data() + sizeof(head), table.count * sizeof(DataId));
+  const std::size_t bytes = data_table_bytes(head.count);
+  if (payload.size() < bytes) return std::nullopt;
+  std::optional<DataTable> table(std::in_place);  // at its place at once: it has 1 KiB
+  table->count = head.count;
+  table->bytes = bytes;
+  std::memcpy(table->ids.data(), payload.data() + sizeof(head), head.count * sizeof(DataId));
   return table;
 }
 
