@@ -49,7 +49,8 @@ def ask(site, method, path, body=None, **headers):
     """Status, fields in lower case, and body."""
     connection = http.client.HTTPConnection("127.0.0.1", port_of(site), timeout=COMMAND_TIMEOUT_S)
     try:
-        connection.request(method, path, json.dumps(body) if body is not None else None, {name.replace("_", "-"): value for name, value in headers.items()})
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, json.dumps(body) if body is not None else None, fields)
         answer = connection.getresponse()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode(errors="replace")
     finally:
@@ -82,8 +83,9 @@ def restart(site):
 
 
 def start_at(site, port):
-    site.process, site.ready = launch([PROGRAMS / "orchid-gateway", "--state", site.folder / "g", "--socket", site.folder / "gateway.sock", "--listen",
-                                       f"127.0.0.1:{port}", "--config", site.folder / "gateway.toml"], site.environment, site.log)
+    command = [PROGRAMS / "orchid-gateway", "--state", site.folder / "g", "--socket", site.folder / "gateway.sock",
+               "--listen", f"127.0.0.1:{port}", "--config", site.folder / "gateway.toml"]
+    site.process, site.ready = launch(command, site.environment, site.log)
 
 
 def submit(site, name, text, **inputs):
@@ -99,15 +101,16 @@ def of_map(name="m", each="slowly"):
 
 
 def files_have_their_fields(site, _):
-    for path, content_type in (("/", "text/html"), ("/page/page.js", "text/javascript"), ("/page/page.css", "text/css"), ("/page/lib/dagre.js", "text/javascript")):
+    for path, content_type in (("/", "text/html"), ("/page/page.js", "text/javascript"), ("/page/page.css", "text/css"),
+                               ("/page/lib/dagre.js", "text/javascript")):
         status, fields, text = ask(site, "GET", path)
         same(f"status of {path}", status, 200)
         same(f"type of {path}", fields["content-type"], f"{content_type}; charset=utf-8")
         same(f"{path} is what it says", fields["x-content-type-options"], "nosniff")
         same(f"{path} tells nobody where one came from", fields["referrer-policy"], "no-referrer")
         policy = fields["content-security-policy"]
-        for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "form-action 'self'",
-                     "base-uri 'none'"):
+        for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'",
+                     "form-action 'self'", "base-uri 'none'"):
             expect_in(f"policy of {path}", part, policy)
         expect("unsafe" not in policy, f"the policy of {path} allows nothing unsafe")
         same(f"{path} has not changed", ask(site, "GET", path, If_None_Match=fields["etag"])[::2], (304, ""))
@@ -225,7 +228,8 @@ def what_users_wrote_is_text(site, chrome):
     show_invocation(chrome, picture)
     chrome.await_some(".details img")
     expect(chrome.script("return document.querySelector('.details img').src").startswith("blob:"), "a picture is shown from its bytes")
-    wait_for(lambda: chrome.script("return document.querySelector('.details img').naturalWidth"), lambda width: width == 1, "the picture is whole", chrome.said)
+    wait_for(lambda: chrome.script("return document.querySelector('.details img').naturalWidth"), lambda width: width == 1,
+             "the picture is whole", chrome.said)
     same("what users wrote did something", chrome.script("return window.harmed === undefined"), True)
     same("scripts and images of users", chrome.script("return document.querySelectorAll('main script, main img[src=x]').length"), 0)
 
@@ -364,6 +368,24 @@ def only_what_is_seen_is_in_the_document(site, chrome):
     chrome.await_text("[aria-label='Many']", "row 9999")
 
 
+def a_large_flow_is_drawn(site, chrome):
+    """The graph that the view of a flow uses, of a thousand nodes: laid out elsewhere, drawn whole, and changed node by node."""
+    log_in(site, chrome)
+    chrome.script("""import('/page/flow_graph.js').then(({FlowGraph}) => {
+          window.graph = new FlowGraph(() => {});
+          document.querySelector('main').prepend(window.graph.node);
+          const after = (n) => (n === 0 ? [] : [`n${Math.floor((n - 1) / 3)}`]);
+          window.graph.show([...Array(1000).keys()].map((n) => ({node: `n${n}`, kind: 'call', state: 'waiting', done: 0, total: 1, after: after(n)})));
+        });""")
+    wait_for(lambda: (chrome.count(".graph .node.waiting"), chrome.count(".graph .edge")), lambda counts: counts == (1000, 999), "the graph is drawn",
+             chrome.said)
+    places = chrome.script("return [...document.querySelectorAll('.graph .node')].map((node) => node.getAttribute('transform'))")
+    same("places of their own", len(set(places)), 1000)
+    chrome.script("window.graph.change({node: 'n999', kind: 'call', state: 'done', done: 1, total: 1})")
+    same("nodes that are done", chrome.count(".graph .node.done"), 1)
+    chrome.script("window.graph.close()")
+
+
 def deploy(site, source, name):
     module = site.folder / f"{name}.orc"
     site.orchid("build", source, "-o", module)
@@ -378,7 +400,7 @@ def with_functions(site):
 
 
 CASES = [files_have_their_fields, requests_that_are_refused, login_by_token, login_by_link, a_flow_changes_its_colours, views_show_what_there_is,
-         what_users_wrote_is_text, only_what_is_seen_is_in_the_document, another_site_does_nothing, sessions_end, other_names,
+         what_users_wrote_is_text, only_what_is_seen_is_in_the_document, a_large_flow_is_drawn, another_site_does_nothing, sessions_end, other_names,
          the_gateway_is_lost_and_comes_back]
 
 with gateway(PROGRAMS, {**os.environ}) as one, browser("--host-resolver-rules=MAP evil.test 127.0.0.1, MAP orchid.test 127.0.0.1") as window:

@@ -6,7 +6,7 @@
 namespace orchid::gateway {
 
 struct PageFile {
-  std::string_view name;  // below /page/, as "editor/editor.js", "lib/d3.js"
+  std::string_view name;  // below /page/, as "editor/editor.js", "lib/dagre.js"
   std::string_view content_type;
   std::string_view tag;  // of the content: 32 hexadecimal digits
   std::string_view content;
