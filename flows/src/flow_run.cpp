@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_lines = 4096;
+constexpr std::size_t most_calls_told = 32;  // of a node
 
 std::string describe(const flow::Plan& plan, const flow::AttemptFailed& attempt) {
   return fmt::format("node '{}'{}{}, attempt {}: {}: {}", plan.nodes[attempt.node].name,
@@ -90,6 +91,9 @@ void FlowRun::note(std::string text, UnixMillis at) {
 
 void FlowRun::act(flow::StartCall& call, Todo& todo) {
   todo.start.push_back(call.call.number);
+  std::deque<std::uint64_t>& calls = history_[call.node].calls;
+  calls.push_back(call.call.number);
+  if (calls.size() > most_calls_told) calls.pop_front();
   open_.insert_or_assign(call.call.number, std::move(call));
 }
 
@@ -168,6 +172,7 @@ Json FlowRun::nodes() const {
   for (std::uint32_t i = 0; i < history_.size(); ++i) {
     list.push_back(node(i));
     list.back()["after"] = names_before(*plan_, i);
+    list.back()["calls"] = history_[i].calls;
   }
   return list;
 }

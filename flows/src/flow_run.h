@@ -73,6 +73,7 @@ class FlowRun {
     std::uint64_t changed = 0;  // sequence
     UnixMillis begun = 0;       // 0: it has not
     UnixMillis ended = 0;
+    std::deque<std::uint64_t> calls;  // the newest that it has made, by number
   };
   struct LogLine {
     std::uint64_t sequence = 0;

@@ -48,6 +48,7 @@ Json describe_invocation(const InvocationView& view) {
             {"accepted", format_time(record.accepted)},
             {"deadline", format_time(record.deadline)},
             {"attempt", record.attempts}};
+  if (record.idempotency_key) json["idempotency_key"] = *record.idempotency_key;
   if (record.at_most_once) json["at_most_once"] = true;
   if (record.kind) json["host_kind"] = to_string(*record.kind);
   if (!record.data.empty()) json["data"] = list_of(record.data);

@@ -1,6 +1,7 @@
 #include "invocations/result_routes.h"
 
 #include <algorithm>
+#include <span>
 
 #include "http/problem.h"
 #include "http/query.h"
@@ -76,7 +77,7 @@ void ResultRoutes::add_to(Router& router) {
     return
         [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
   };
-  router.add(Method::get, "/v1/invocations", {.query = {"limit", "state"}},
+  router.add(Method::get, "/v1/invocations", {.query = {"limit", "state", "key"}},
              bind(&ResultRoutes::list));
   router.add(Method::get, "/v1/invocations/{}", {.query = {"wait"}}, bind(&ResultRoutes::get));
   router.add(Method::delete_, "/v1/invocations/{}", {}, bind(&ResultRoutes::cancel));
@@ -224,7 +225,8 @@ void ResultRoutes::list(Request& request, const Reply& reply) {
   const uid_t tenant = request.identity.tenant.uid;
   auto gathering = std::make_shared<Gathering>();  // shared by the answers that are awaited
   gathering->limit = 100;
-  gathering->missing = parts_.threads.size() + 1;
+  const std::string key = query_parameter(request.query, "key");
+  gathering->missing = key.empty() ? parts_.threads.size() + 1 : 1;
   if (const std::string text = query_parameter(request.query, "limit"); !text.empty()) {
     auto limit = parse_number_field("limit", text, {1, longest_list});
     if (!limit) return reply.send(refuse_result(limit.error(), ""));
@@ -240,11 +242,14 @@ void ResultRoutes::list(Request& request, const Reply& reply) {
     reply.send(gathering->failure ? refuse_result(*gathering->failure, "")
                                   : json_response(200, invocation_list_json(gathering->newest())));
   };
-  for (const CallsPort& port : parts_.threads)
+  // What has a key is asynchronous.
+  for (const CallsPort& port :
+       std::span(parts_.threads).first(key.empty() ? parts_.threads.size() : 0))
     port.post([here = parts_.here, calls = port.calls, tenant, limit = gathering->limit, arrived] {
       here([arrived, views = calls->list(tenant, limit)]() mutable { arrived(std::move(views)); });
     });
-  InvocationFilter filter{.tenant = tenant, .limit = gathering->limit, .finished = std::nullopt};
+  InvocationFilter filter{
+      .tenant = tenant, .limit = gathering->limit, .finished = std::nullopt, .key_begins = key};
   if (*state) filter.finished = **state == StoredState::done;
   parts_.control([&async = parts_.async, here = parts_.here, filter, arrived] {
     async.list(filter, [here, arrived](Result<std::vector<InvocationRecord>> records) {

@@ -141,10 +141,16 @@ Result<std::optional<InvocationRecord>> find_invocation(Database& database, uid_
 
 Result<std::vector<InvocationRecord>> list_invocations(Database& database,
                                                        const InvocationFilter& filter) {
+  const bool by_key = !filter.key_begins.empty();
+  // Apart, so that a key is looked up.
   Statement select = database.prepare(
-      "SELECT " ORCHID_INVOCATION_COLUMNS
-      " FROM invocations WHERE tenant = ? AND (?2 IS NULL OR (state = 2) = ?2) ORDER BY accepted "
-      "DESC, rowid DESC LIMIT ?3");
+      by_key ? "SELECT " ORCHID_INVOCATION_COLUMNS
+               " FROM invocations WHERE tenant = ? AND (?2 IS NULL OR (state = 2) = ?2) AND "
+               "idempotency_key >= ?4 AND idempotency_key < ?5 ORDER BY accepted DESC, rowid DESC "
+               "LIMIT ?3"
+             : "SELECT " ORCHID_INVOCATION_COLUMNS
+               " FROM invocations WHERE tenant = ? AND (?2 IS NULL OR (state = 2) = ?2) ORDER BY "
+               "accepted DESC, rowid DESC LIMIT ?3");
   select.bind(std::int64_t{filter.tenant});
   if (filter.finished) {
     select.bind(std::int64_t{*filter.finished});
@@ -152,6 +158,10 @@ Result<std::vector<InvocationRecord>> list_invocations(Database& database,
     select.bind_null();
   }
   select.bind(static_cast<std::int64_t>(filter.limit));
+  if (by_key) {
+    select.bind(filter.key_begins);
+    select.bind(filter.key_begins + '\xff');  // behind whatever text goes on with
+  }
   return read_all(select);
 }
 

@@ -190,6 +190,11 @@ def a_flow_changes_its_colours(site, chrome):
     chrome.await_text("pre.preview", str(PIECES * (PIECES + 1)))
     chrome.script("document.querySelector('.graph .node').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
     chrome.await_text(".details", f"{PIECES} of {PIECES}")
+    chrome.await_text("[aria-label='Calls of the node']", "steps.slowly")
+    chrome.await_text("[aria-label='Calls of the node']", os.uname().nodename)
+    chrome.script("document.querySelector(\"[aria-label='Calls of the node'] .row\").click()")
+    chrome.await_text(".details", "Output")
+    chrome.await_some(".details pre.preview")
     chrome.await_text("pre.log", "total: done")
 
 

@@ -255,6 +255,30 @@ TEST_CASE_FIXTURE(StoreFixture, "the same idempotency key of a tenant is the sam
   CHECK_FALSE(insert(again, "b")->existed);
 }
 
+TEST_CASE_FIXTURE(StoreFixture, "invocations are listed by how their keys begin") {
+  for (const auto& [id, key] : {std::pair("i-1", "fl-1-7"), std::pair("i-2", "fl-1-8"),
+                                std::pair("i-3", "fl-10-1"), std::pair("i-4", "fl-1")}) {
+    InvocationRecord one = record(id);
+    one.idempotency_key = key;
+    REQUIRE(insert(one, "a"));
+  }
+  REQUIRE(insert(record("i-5"), "a"));
+  REQUIRE(finish(record("i-2"), "b"));
+  const auto listed = [this](std::string key, std::optional<bool> finished) {
+    std::optional<Result<std::vector<InvocationRecord>>> records;
+    store->list({.tenant = 1, .limit = 10, .finished = finished, .key_begins = std::move(key)},
+                into(records));
+    std::string ids;
+    for (const InvocationRecord& one : wait(records).value()) ids += one.id + " ";
+    return ids;
+  };
+  CHECK(listed("fl-1-", std::nullopt) == "i-2 i-1 ");
+  CHECK(listed("fl-1-", true) == "i-2 ");
+  CHECK(listed("fl-1", std::nullopt) == "i-4 i-3 i-2 i-1 ");
+  CHECK(listed("fl-2", std::nullopt).empty());
+  CHECK(listed("", std::nullopt) == "i-5 i-4 i-3 i-2 i-1 ");
+}
+
 TEST_CASE_FIXTURE(StoreFixture,
                   "a key stands for one function and one input, also for large ones") {
   const std::string large(200'000, 'x');

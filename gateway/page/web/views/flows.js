@@ -2,7 +2,8 @@
 import { events, get, poll, request, text } from "/page/api.js";
 import { button, element } from "/page/dom.js";
 import { FlowGraph } from "/page/flow_graph.js";
-import { between, time } from "/page/format.js";
+import { between, milliseconds, time } from "/page/format.js";
+import { Details, state } from "/page/invocation_details.js";
 import { NodeTimes } from "/page/node_times.js";
 import { Table } from "/page/table.js";
 
@@ -18,6 +19,44 @@ const COLUMNS = [
   { title: "Took", width: "8em", cell: (flow) => between(flow.submitted, flow.ended) },
   { title: "Message", width: "3fr", cell: (flow) => flow.message || "" },
 ];
+
+const CALL_COLUMNS = [
+  { title: "Call", width: "14em", cell: (one) => one.id },
+  { title: "Function", width: "2fr", cell: (one) => `${one.function}.${one.entry}` },
+  { title: "State", width: "2fr", cell: state },
+  { title: "Host", width: "1fr", cell: (one) => one.node || "" },
+  { title: "Worker's lease", width: "1fr", cell: (one) => one.lease || "" },
+  { title: "Ran", width: "8em", cell: (one) => (one.timings_ms ? milliseconds(one.timings_ms.run) : "") },
+];
+
+/** A node's newest calls: where they ran, and of one of them its log and its output. */
+class NodeCalls {
+  constructor(id) {
+    this.id = id;
+    this.details = new Details(element("div", { hidden: true }));
+    this.table = new Table({ label: "Calls of the node", columns: CALL_COLUMNS, key: (one) => one.id, open: (one) => this.details.show(one),
+      empty: "It has made no call that the gateway remembers." });
+    this.fault = element("p", { class: "fault", role: "alert" });
+    this.node = element("div", {}, this.fault, this.table.node, this.details.node);
+  }
+
+  /** `numbers`: of its calls. */
+  async show(numbers) {
+    const keys = new Set((numbers || []).map((number) => `${this.id}-${number}`));
+    try {
+      const { invocations } = await get(`/v1/invocations?limit=1000&key=${encodeURIComponent(`${this.id}-`)}`);
+      this.table.show(invocations.filter((one) => keys.has(one.idempotency_key)));
+      this.fault.textContent = "";
+    } catch (error) {
+      this.fault.textContent = error.message;
+    }
+  }
+
+  close() {
+    this.table.close();
+    this.details.free();
+  }
+}
 
 function showList(content) {
   const table = new Table({ label: "Flows", columns: COLUMNS, key: (flow) => flow.id, open: (flow) => { location.hash = `flows/${encodeURIComponent(flow.id)}`; },
@@ -42,15 +81,17 @@ const ACTS = { running: ["cancel"], suspended: ["resume", "cancel"], failed: ["r
 class FlowPage {
   constructor(content, id) {
     this.of = `/v1/flows/${encodeURIComponent(id)}`;
+    this.calls = new NodeCalls(id);
     this.head = element("h2", {}, "Flow ", id);
     this.state = element("p", { class: "state", "aria-live": "polite" });
     this.acts = element("p", { class: "tools" });
     this.fault = element("p", { class: "fault", role: "alert" });
-    this.details = element("section", { class: "details", hidden: true, "aria-label": "The chosen node" });
+    this.about = element("div", {});
+    this.details = element("section", { class: "details", hidden: true, "aria-label": "The chosen node" }, this.about, this.calls.node);
     this.attempts = element("ul", { class: "attempts" });
     this.outputs = element("pre", { class: "preview", hidden: true });
     this.log = element("pre", { class: "log" });
-    this.graph = new FlowGraph((name) => this.choose(name));
+    this.graph = new FlowGraph((name) => this.choose(name, true));
     this.times = new NodeTimes();
     this.nodes = new Map();
     this.chosen = null;
@@ -96,10 +137,11 @@ class FlowPage {
   }
 
   change(node) {
+    const before = (this.nodes.get(node.node) || {}).state;
     this.nodes.set(node.node, { ...this.nodes.get(node.node), ...node });
     this.graph.change(node);
     this.times.show(this.flow, this.nodes);
-    if (this.chosen === node.node) this.choose(node.node);
+    if (this.chosen === node.node) this.choose(node.node, node.state !== before);
   }
 
   showState(flow) {
@@ -146,7 +188,19 @@ class FlowPage {
     }
   }
 
-  choose(name) {
+  /** Events do not tell them. */
+  async readCalls(name) {
+    try {
+      const flow = await get(this.of);
+      const node = (flow.nodes || []).find((one) => one.node === name);
+      if (this.open && this.chosen === name && node) await this.calls.show(node.calls);
+    } catch (error) {
+      this.fault.textContent = error.message;
+    }
+  }
+
+  /** `anew`: also its calls. */
+  choose(name, anew) {
     const node = this.nodes.get(name);
     if (!node) return;
     this.chosen = name;
@@ -154,7 +208,8 @@ class FlowPage {
       ["Begun", time(node.begun)], ["Ended", time(node.ended)], ["Took", between(node.begun, node.ended)]];
     const said = (this.words || []).filter((line) => line.includes(` ${name}: `) || line.includes(` ${name}, `)).join("\n");
     this.details.hidden = false;
-    this.details.replaceChildren(element("h3", {}, `Node ${name}`),
+    if (anew) this.readCalls(name);
+    this.about.replaceChildren(element("h3", {}, `Node ${name}`),
       element("dl", {}, ...rows.filter(([, value]) => value).flatMap(([title, value]) => [element("dt", {}, title), element("dd", {}, value)])),
       element("pre", { class: "log" }, said || "The log says nothing of it."));
   }
@@ -163,6 +218,7 @@ class FlowPage {
     this.open = false;
     clearTimeout(this.again);
     this.stopEvents();
+    this.calls.close();
     this.graph.close();
   }
 }

@@ -2,7 +2,7 @@
 import { bar, element } from "/page/dom.js";
 import { count, milliseconds, time } from "/page/format.js";
 import { InvocationBook, PARTS } from "/page/invocation_book.js";
-import { timesOf } from "/page/views/invocations.js";
+import { timesOf } from "/page/invocation_details.js";
 
 const LANE_HEIGHT = 18;
 const NAME_WIDTH = 260;

@@ -95,6 +95,7 @@ struct InvocationFilter {
   uid_t tenant = 0;
   std::size_t limit = 100;
   std::optional<bool> finished;
+  std::string key_begins;  // the idempotency key; empty: any, or none
 };
 
 struct AuditRecord {
