@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""visits.py PROGRAMS SOURCES VISITS SECONDS: how a browser gets on with the page while a thousand calls a second end: a line of JSON for each
+visit to the list of invocations: {"first_paint_ms", "view_ms" (until the view stands, empty as yet), "long_tasks" (of the page's thread, above
+50 ms, after it was loaded), "calls_per_second", "rows" (that the page knows at the end)}."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+VISITS, SECONDS = int(sys.argv[3]), float(sys.argv[4])
+sys.path[:0] = [str(SOURCES / "tests/fixtures"), str(SOURCES / "tests/integration/page")]
+from gateway_process import gateway, wait_for  # noqa: E402 (found only after the lines above)
+from browser import browser  # noqa: E402
+
+FIRST_PAINT = "return performance.getEntriesByName('first-contentful-paint').map((one) => one.startTime)[0]"
+OBSERVE = """window.longTasks = 0;
+new PerformanceObserver((list) => { window.longTasks += list.getEntries().length; }).observe({type: 'longtask'});"""
+
+
+def calls(site):
+    return site.document("describe", "hello")["calls"]["total"]
+
+
+def visit(site, chrome):
+    chrome.driver.get("about:blank")
+    chrome.driver.get(f"{site.ready['urls'][0]}/#invocations")
+    chrome.await_some("[aria-label='Invocations'] .row")
+    paint = wait_for(lambda: chrome.script(FIRST_PAINT), lambda at: at is not None, "something is painted", chrome.said)
+    chrome.script(OBSERVE)
+    before, begin = calls(site), time.monotonic()
+    # Somebody looks at it meanwhile.
+    while time.monotonic() - begin < SECONDS:
+        chrome.script("const body = document.querySelector('.body'); body.scrollTop = (body.scrollTop + 900) % Math.max(1, body.scrollHeight);")
+        time.sleep(0.2)
+    took = time.monotonic() - begin
+    return {"first_paint_ms": paint, "view_ms": chrome.script("return performance.getEntriesByName('view')[0].startTime"),
+            "long_tasks": chrome.script("return window.longTasks"), "calls_per_second": (calls(site) - before) / took,
+            "rows": int(chrome.one("[aria-label='Invocations']").get_attribute("aria-rowcount"))}
+
+
+def main():
+    with gateway(PROGRAMS, {**os.environ}) as site, browser() as chrome:
+        site.add_executor("page")
+        wait_for(lambda: site.document("hosts")["hosts"], bool, "an executor is there", site.said)
+        site.orchid("build", SOURCES / "functions/hello/hello.c", "-o", "hello.orc")
+        site.orchid("deploy", "hello.orc", "--name", "hello")
+        told = json.loads(site.orchid("dashboard", "--no-open", "--json", "--url", site.ready["urls"][0]).stdout)
+        chrome.driver.get(told["link"])
+        chrome.await_some("header nav")
+        load = subprocess.Popen([sys.executable, "-B", str(pathlib.Path(__file__).with_name("load.py")), str(site.folder / "gateway.sock"), "1000"],
+                                stdin=subprocess.DEVNULL)
+        try:
+            for _ in range(VISITS):
+                print(json.dumps(visit(site, chrome)), flush=True)
+        finally:
+            load.kill()
+            load.wait()
+
+
+main()
