@@ -9,6 +9,8 @@ import { Table } from "/page/table.js";
 
 const EDITOR = "/flows/edit";  // not in every gateway
 const MOST_OF_A_TEXT = 64 * 1024;
+const MOST_ATTEMPTS = 200;
+const LOG_EACH_MS = 1000;
 
 const COLUMNS = [
   { title: "Flow", width: "14em", cell: (flow) => flow.id },
@@ -100,7 +102,7 @@ class FlowPage {
     content.append(element("p", {}, element("a", { href: "#flows" }, "All flows")), this.head, this.state, this.acts, this.fault,
       this.graph.node, this.details, element("h3", {}, "Nodes over time"), this.times.node, this.attempts, element("h3", {}, "Outputs"), this.outputs,
       element("h3", {}, "Log"), this.log);
-    this.stopLog = () => {};
+    this.told = new Set();  // attempts: a stream that begins anew tells them again
     this.load();
   }
 
@@ -109,6 +111,7 @@ class FlowPage {
     try {
       const flow = await get(this.of);
       if (!this.open) return;
+      this.fault.textContent = "";
       this.head.textContent = `Flow ${flow.name} (${flow.id})`;
       this.showState(flow);
       this.nodes = new Map((flow.nodes || []).map((node) => [node.node, node]));
@@ -126,7 +129,7 @@ class FlowPage {
     this.stopEvents = events(`${this.of}/events`, {
       node: (node) => this.change(node),
       state: (flow) => this.showState(flow),
-      attempt: (attempt) => { this.attempts.append(element("li", {}, `${time(attempt.at)} ${attempt.message}`)); },
+      attempt: (attempt) => this.tellAttempt(`${time(attempt.at)} ${attempt.message}`),
       end: (flow) => {
         for (const node of flow.nodes || []) this.change(node);
         this.showState(flow);
@@ -136,11 +139,18 @@ class FlowPage {
     this.readLog();
   }
 
+  tellAttempt(words) {
+    if (this.told.has(words) || this.told.size >= MOST_ATTEMPTS) return;
+    this.told.add(words);
+    this.attempts.append(element("li", {}, words));
+  }
+
   change(node) {
     const before = (this.nodes.get(node.node) || {}).state;
     this.nodes.set(node.node, { ...this.nodes.get(node.node), ...node });
     this.graph.change(node);
     this.times.show(this.flow, this.nodes);
+    if (node.state !== before) this.readLogSoon();
     if (this.chosen === node.node) this.choose(node.node, node.state !== before);
   }
 
@@ -176,6 +186,14 @@ class FlowPage {
       this.outputs.textContent = error.message;
     }
     this.outputs.hidden = false;
+  }
+
+  /** Many nodes may change at once. */
+  readLogSoon() {
+    this.logDue ??= setTimeout(() => {
+      this.logDue = undefined;
+      if (this.open) this.readLog();
+    }, LOG_EACH_MS);
   }
 
   async readLog() {
@@ -217,6 +235,7 @@ class FlowPage {
   close() {
     this.open = false;
     clearTimeout(this.again);
+    clearTimeout(this.logDue);
     this.stopEvents();
     this.calls.close();
     this.graph.close();
