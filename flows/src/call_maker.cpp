@@ -108,7 +108,8 @@ std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop
     try {
       Reply reply = client_.invoke(call.function, call.input, options);
       return flow::Answered{.call = {.run = 0, .number = call.number},
-                            .output = std::move(reply.output)};
+                            .output = std::move(reply.output),
+                            .run_time = reply.timing.run};
     } catch (const Forgotten&) {
       return std::nullopt;
     } catch (const Error& error) {

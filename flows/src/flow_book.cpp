@@ -199,8 +199,18 @@ bool FlowBook::take(std::vector<Arrival> arrivals) {
   return true;
 }
 
+/// A decision is an event like others: on disk before it counts, so that whoever goes on from the
+/// journal has the same calls.
+void FlowBook::tune(Entry& entry) {
+  if (!entry.run || !entry.suspended.empty()) return;
+  auto decided = entry.run->decide(stamped(entry, flow::Tick{}).at);
+  if (!decided) return;
+  if (auto told = tell(entry, std::move(*decided)); !told) suspend(entry, told.error().message);
+}
+
 void FlowBook::look_around() {
   for (auto& [id, entry] : flows_) {
+    tune(entry);
     if (!entry.run || !entry.suspended.empty() || !entry.run->wake()) continue;
     if (stamped(entry, flow::Tick{}).at < *entry.run->wake()) continue;
     if (auto told = tell(entry, flow::Tick{}); !told) suspend(entry, told.error().message);

@@ -67,6 +67,7 @@ class FlowBook {
   [[nodiscard]] JournalEvent stamped(const Entry& entry, flow::Event event) const;
   [[nodiscard]] Result<void> tell(Entry& entry, flow::Event event);
   void take_ends(std::vector<CallEnded> ends);
+  void tune(Entry& entry);
   void apply(Entry& entry, const JournalEvent& event);
   void start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers);
   void suspend(Entry& entry, const std::string& why);

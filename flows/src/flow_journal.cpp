@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include "flow/decision_text.h"
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 
 namespace orchid::flows {
 namespace {
@@ -27,7 +31,7 @@ CREATE TABLE events (
 )sql";
 
 /// As the file has them: the alternatives of flow::Event.
-enum class Kind : std::int64_t { answered, failed, tick, cancel, go_on };
+enum class Kind : std::int64_t { answered, failed, tick, cancel, go_on, decided };
 
 struct EventRow {
   Kind kind = Kind::tick;
@@ -35,6 +39,7 @@ struct EventRow {
   std::string_view outcome;
   std::string_view message;
   std::span<const std::byte> output;
+  std::string text{};  // a decision, or how long a call has run; it stands where messages do
 };
 
 struct RowOf {
@@ -43,7 +48,8 @@ struct RowOf {
             .call = e.call.number,
             .outcome = {},
             .message = {},
-            .output = e.output};
+            .output = e.output,
+            .text = std::to_string(e.run_time.count())};
   }
   EventRow operator()(const flow::CallFailed& e) const {
     return {.kind = Kind::failed,
@@ -55,6 +61,13 @@ struct RowOf {
   EventRow operator()(const flow::Tick&) const { return {.kind = Kind::tick}; }
   EventRow operator()(const flow::Cancel&) const { return {.kind = Kind::cancel}; }
   EventRow operator()(const flow::GoOn&) const { return {.kind = Kind::go_on}; }
+  EventRow operator()(const flow::Decided& e) const {
+    return {.kind = Kind::decided,
+            .outcome = {},
+            .message = {},
+            .output = {},
+            .text = flow::to_json(e)};
+  }
 };
 
 /// Of a failed call the output is which data was lost.
@@ -68,7 +81,11 @@ Result<flow::Event> event_of(const Statement& row) {
   const flow::CallId call{.run = 0, .number = static_cast<std::uint64_t>(row.integer(3))};
   switch (static_cast<Kind>(row.integer(2))) {
     case Kind::answered:
-      return flow::Answered{.call = call, .output = row.blob(6)};
+      // Those of before there were optimisers say nothing of how long they have run.
+      return flow::Answered{
+          .call = call,
+          .output = row.blob(6),
+          .run_time = flow::Time(parse_number<std::int64_t>(row.text(5)).value_or(0))};
     case Kind::failed:
       return flow::CallFailed{.call = call,
                               .outcome = row.text(4),
@@ -80,6 +97,11 @@ Result<flow::Event> event_of(const Statement& row) {
       return flow::Cancel{};
     case Kind::go_on:
       return flow::GoOn{};
+    case Kind::decided: {
+      auto decided = flow::parse_decided(row.text(5));
+      if (!decided) return fail(std::move(decided.error()));
+      return std::move(*decided);
+    }
   }
   return fail(ErrorCode::bad_configuration, "the journal has an event of an unknown kind");
 }
@@ -169,7 +191,7 @@ Result<void> FlowJournal::append_one(const JournalEntry& entry) {
       .bind(static_cast<std::int64_t>(row.kind))
       .bind(static_cast<std::int64_t>(row.call))
       .bind(row.outcome)
-      .bind(row.message)
+      .bind(row.text.empty() ? row.message : std::string_view(row.text))
       .bind(row.output)
       .run();
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "flow_run/flow_tuning.h"
 #include "foundation/json_document.h"
 
 namespace orchid::flows {
@@ -56,11 +57,18 @@ Result<std::unique_ptr<FlowRun>> FlowRun::create(ReadyFlow flow) {
   auto engine =
       flow::Engine::start(*plan, std::move(flow.inputs), {.window = flow_window, .run = 0});
   if (!engine) return fail(std::move(engine.error()));
-  return std::unique_ptr<FlowRun>(new FlowRun(std::move(plan), std::move(*engine)));
+  auto tuner = flow::make_tuner(*plan);
+  if (!tuner) return fail(std::move(tuner.error()));
+  return std::unique_ptr<FlowRun>(
+      new FlowRun(std::move(plan), std::move(*engine), std::move(*tuner)));
 }
 
-FlowRun::FlowRun(std::unique_ptr<flow::Plan> plan, flow::Engine engine)
-    : plan_(std::move(plan)), engine_(std::move(engine)), history_(plan_->nodes.size()) {}
+FlowRun::FlowRun(std::unique_ptr<flow::Plan> plan, flow::Engine engine,
+                 std::unique_ptr<flow::Tuner> tuner)
+    : plan_(std::move(plan)),
+      engine_(std::move(engine)),
+      tuner_(std::move(tuner)),
+      history_(plan_->nodes.size()) {}
 
 FlowRun::Todo FlowRun::apply(const JournalEvent& event) {
   ++events_;
@@ -78,10 +86,22 @@ FlowRun::Todo FlowRun::apply(const JournalEvent& event) {
   if (std::holds_alternative<flow::Tick>(event.event)) wake_.reset();
   if (std::holds_alternative<flow::Cancel>(event.event)) say("cancelled");
   if (std::holds_alternative<flow::GoOn>(event.event)) say("goes on");
+  if (tuner_ != nullptr) tuner_->see(event.event, event.at);
+  if (const auto* decided = std::get_if<flow::Decided>(&event.event))
+    for (const flow::Advice& one : decided->nodes)
+      if (one.node < history_.size()) history_[one.node].changed = ++sequence_;  // its reason
   Todo todo;
-  for (flow::Action& action : engine_.apply(event.event, event.at))
+  for (flow::Action& action : engine_.apply(event.event, event.at)) {
+    if (tuner_ != nullptr) tuner_->see(action, event.at);
     std::visit([&](auto& one) { act(one, todo); }, action);
+  }
   return todo;
+}
+
+std::optional<flow::Decided> FlowRun::decide(flow::Time at) {
+  if (tuner_ == nullptr || engine_.outcome() != flow::FlowOutcome::running) return std::nullopt;
+  // How many workers the gateway has for it is not known here; no more than its calls.
+  return tuner_->decide(engine_, {.workers = flow_window, .window = flow_window}, at);
 }
 
 void FlowRun::note(std::string text, UnixMillis at) {
@@ -164,6 +184,7 @@ Json FlowRun::node(std::uint32_t number) const {
             {"total", progress.total}};
   if (history_[number].begun != 0) json["begun"] = time_text(history_[number].begun);
   if (history_[number].ended != 0) json["ended"] = time_text(history_[number].ended);
+  if (tuner_ != nullptr && !tuner_->why(number).empty()) json["why"] = tuner_->why(number);
   return json;
 }
 

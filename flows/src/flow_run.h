@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flow/engine.h"
+#include "flow/tuner.h"
 #include "flow_journal.h"
 #include "flow_submission.h"
 #include "foundation/result.h"
@@ -40,6 +41,10 @@ class FlowRun {
   void call_as(std::map<std::string, std::string> exact) { plan_->exact = std::move(exact); }
   /// Something that is told, and follows from no event: it is forgotten with this object.
   void note(std::string text, UnixMillis at);
+
+  /// What its optimisers have to say, for the engine to be told; nothing: nothing new. `at` as of
+  /// events.
+  [[nodiscard]] std::optional<flow::Decided> decide(flow::Time at);
 
   /// By number; each is under way, or is to be.
   [[nodiscard]] const std::map<std::uint64_t, flow::StartCall>& open_calls() const { return open_; }
@@ -81,7 +86,8 @@ class FlowRun {
     std::string text;
     bool is_attempt = false;
   };
-  FlowRun(std::unique_ptr<flow::Plan> plan, flow::Engine engine);
+  FlowRun(std::unique_ptr<flow::Plan> plan, flow::Engine engine,
+          std::unique_ptr<flow::Tuner> tuner);
   void act(flow::StartCall& call, Todo& todo);
   void act(const flow::StopCall& stop, Todo& todo);
   void act(const flow::NodeChanged& change, Todo& todo);
@@ -94,6 +100,7 @@ class FlowRun {
 
   std::unique_ptr<flow::Plan> plan_;  // the engine points to it
   flow::Engine engine_;
+  std::unique_ptr<flow::Tuner> tuner_;  // null: nobody optimises the flow
   std::map<std::uint64_t, flow::StartCall> open_;
   std::optional<flow::Time> wake_;
   std::uint64_t events_ = 0;

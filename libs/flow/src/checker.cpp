@@ -387,6 +387,11 @@ Checked check(const Document& document, const Surroundings& surroundings) {
   sort(checked.faults);
   for (const ScopeNode& node : scope.nodes) checked.shapes.push_back(shape_of(node));
   if (checked.faults.empty()) checked.plan = plan_of(scope);
+  for (const OptimiserChoice& choice : document.optimisers) {
+    PlannedOptimiser& planned = checked.plan.optimisers.emplace_back();
+    planned.name = choice.name.text;
+    for (const auto& [name, value] : choice.options) planned.options[name.text] = value.text;
+  }
   for (const auto& [reference, function] : known)
     if (!function.exact.empty()) checked.plan.exact.emplace(reference, function.exact);
   return checked;

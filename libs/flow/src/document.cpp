@@ -9,6 +9,7 @@
 
 #include "fields.h"
 #include "item.h"
+#include "optimiser_choices.h"
 
 namespace orchid::flow {
 namespace {
@@ -256,6 +257,8 @@ Parsed parse_document(const std::string& text, const std::string& file) {
   document.name = root.needed_word("flow");
   document.functions = root.pairs("functions");
   document.inputs = root.pairs("inputs");
+  if (const Item* chosen = root.find("optimise"); chosen != nullptr)
+    document.optimisers = read_optimisers(*chosen, faults);
   read_nodes(root, document, faults);
   read_edges(root, document, faults);
   document.outputs = root.pairs("outputs");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "flow/document.h"
 #include "foundation/amounts.h"
+#include "foundation/numbers.h"
 
 namespace orchid::flow {
 namespace {
@@ -84,10 +86,24 @@ OrderedJson json_of(const std::vector<std::pair<Word, Word>>& pairs) {
   return map;
 }
 
+OrderedJson json_of(const OptimiserChoice& choice) {
+  if (choice.options.empty()) return choice.name.text;
+  OrderedJson options = OrderedJson::object();
+  for (const auto& [name, value] : choice.options) {
+    if (const auto number = parse_number<std::uint32_t>(value.text))
+      append(options, name.text, *number);
+    else
+      append(options, name.text, value.text);
+  }
+  return {{choice.name.text, std::move(options)}};
+}
+
 OrderedJson json_of(const Document& document) {
   OrderedJson json{{"flow", document.name.text}};
   if (!document.functions.empty()) json["functions"] = json_of(document.functions);
   if (!document.inputs.empty()) json["inputs"] = json_of(document.inputs);
+  for (const OptimiserChoice& choice : document.optimisers)
+    json["optimise"].push_back(json_of(choice));
   OrderedJson nodes = OrderedJson::object();
   for (const Node& node : document.nodes) append(nodes, node.name.text, json_of(node));
   json["nodes"] = nodes;

@@ -185,6 +185,26 @@ void Engine::begin(std::uint32_t node) {
   queue(node);
 }
 
+/// Who has no say, and cannot be followed, is passed over.
+void Engine::handle(Decided& event) {
+  for (Advice& said : event.nodes) {
+    if (said.node >= nodes_.size()) continue;
+    Advice& known = advice_[said.node];
+    known.node = said.node;
+    if (said.priority) known.priority = said.priority;
+    if (said.pieces != 0) {
+      known.pieces = said.pieces;
+      known.share = said.share;
+    }
+  }
+  if (event.open_calls) open_calls_ = std::max(*event.open_calls, 1U);
+  std::vector<std::uint32_t> waiting;
+  for (const auto& [priority, turn, node] : queue_) waiting.push_back(node);
+  queue_.clear();
+  for (const std::uint32_t node : waiting) nodes_[node].is_queued = false;
+  for (const std::uint32_t node : waiting) queue(node);
+}
+
 void Engine::set_stage(NodeRun& run, Stage stage, std::uint64_t total) {
   run.stage = stage;
   run.total = total;
@@ -220,7 +240,11 @@ void Engine::append_argument(std::uint32_t node, const Work& work, StartCall& st
   } else if (run.stage == Stage::merge) {
     give(gathered(planned.main.result), *run.about, start);
   } else if (run.stage == Stage::main && planned.kind == NodeKind::map) {
-    append_element(planned.pieces, *run.about, work.index, start.input);
+    if (planned.in_runs)
+      append_elements(planned.pieces, *run.about, work.index, work.index + work.pieces,
+                      start.input);
+    else
+      append_element(planned.pieces, *run.about, work.index, start.input);
   } else if (planned.kind == NodeKind::reduce) {
     const std::uint64_t begin = work.index * planned.fan;
     append_elements(planned.pieces, *run.about, begin,
@@ -232,25 +256,57 @@ bool Engine::can_start(std::uint32_t node) const {
   const NodeRun& run = nodes_[node];
   const std::uint32_t window = plan_->nodes[node].window;
   if (run.state != NodeState::running || (window != 0 && run.open >= window)) return false;
-  return !run.again.empty() || (run.next < run.total && run.next - run.in_order < most_ahead);
+  const std::uint64_t beyond =
+      plan_->nodes[node].in_runs ? run.ahead.size() + run.open : run.next - run.in_order;
+  return !run.again.empty() || (run.next < run.total && beyond < most_ahead);
 }
 
 void Engine::queue(std::uint32_t node) {
   NodeRun& run = nodes_[node];
   if (run.is_queued || !can_start(node)) return;
   run.is_queued = true;
-  queue_.push_back(node);
+  const auto advice = advice_.find(node);
+  const std::int64_t priority = advice == advice_.end() ? 0 : advice->second.priority.value_or(0);
+  queue_.emplace(-priority, turns_++, node);
+}
+
+/// Pieces of a map in runs that the next call is given. Without advice each call has as many, and
+/// there are two for each that may be open; where somebody learns what is good, he begins with one.
+std::uint64_t Engine::run_length(std::uint32_t node) const {
+  const NodeRun& run = nodes_[node];
+  if (!plan_->nodes[node].in_runs || run.stage != Stage::main) return 1;
+  const auto part = [](std::uint64_t count, std::uint64_t parts) {
+    return count / parts + (count % parts == 0 ? 0 : 1);
+  };
+  const std::uint64_t left = run.total - run.next;
+  const bool is_learned = std::ranges::any_of(plan_->optimisers, &PlannedOptimiser::decides_runs);
+  std::uint64_t length = is_learned ? 1 : part(run.total, 2ULL * options_.window);
+  if (const auto advice = advice_.find(node); advice != advice_.end()) {
+    if (advice->second.pieces != 0) length = advice->second.pieces;
+    if (advice->second.share != 0) length = std::min(length, part(left, advice->second.share));
+  }
+  // Results of later pieces may be there, from before the flow went on.
+  const auto known = run.ahead.upper_bound(run.next);
+  const std::uint64_t end = known == run.ahead.end() ? run.total : known->first;
+  return std::min(std::max<std::uint64_t>(length, 1), end - run.next);
+}
+
+void Engine::skip_ahead(NodeRun& run) {
+  for (auto known = run.ahead.find(run.next); known != run.ahead.end();
+       known = run.ahead.find(run.next))
+    run.next += known->second.pieces;
 }
 
 void Engine::start_call(std::uint32_t node) {
   NodeRun& run = nodes_[node];
-  Work work{.index = run.next};
+  Work work;
   if (!run.again.empty()) {
     work = run.again.front();
     run.again.pop_front();
   } else {
-    ++run.next;
-    while (run.ahead.contains(run.next)) ++run.next;  // after a resume they are there
+    work = {.index = run.next, .pieces = run_length(node)};
+    run.next += work.pieces;
+    skip_ahead(run);  // after a resume they are there
   }
   const PlannedCall& function = call_of(node, work);
   StartCall start{.call = {.run = options_.run, .number = next_call_++},
@@ -264,7 +320,8 @@ void Engine::start_call(std::uint32_t node) {
                            .judges = work.judges},
                   .attempt = 1,
                   .function = &function,
-                  .input = {}};
+                  .input = {},
+                  .pieces = work.pieces};
   if (const auto failed = run.failures.find(work.index); failed != run.failures.end())
     start.attempt += failed->second;
   append_argument(node, work, start);
@@ -277,11 +334,12 @@ void Engine::start_call(std::uint32_t node) {
   actions_.emplace_back(std::move(start));
 }
 
-/// Nodes take turns.
+/// Nodes of one priority take turns.
 void Engine::pump() {
-  while (open_.size() < options_.window && !queue_.empty()) {
-    const std::uint32_t node = queue_.front();
-    queue_.pop_front();
+  const std::uint32_t window = std::min(options_.window, open_calls_.value_or(options_.window));
+  while (open_.size() < window && !queue_.empty()) {
+    const std::uint32_t node = std::get<2>(*queue_.begin());
+    queue_.erase(queue_.begin());
     nodes_[node].is_queued = false;
     if (can_start(node)) start_call(node);
     queue(node);
@@ -295,9 +353,27 @@ NodeProgress Engine::progress(std::uint32_t node) const {
   if (planned.kind == NodeKind::iterate)
     return {.state = run.state, .done = run.step, .total = planned.times};
   const bool counts = run.stage == Stage::main;
+  std::uint64_t ahead = run.ahead.size();
+  if (planned.in_runs) {
+    ahead = 0;
+    for (const auto& [index, result] : run.ahead) ahead += result.pieces;
+  }
   return {.state = run.state,
-          .done = counts ? run.in_order + run.ahead.size() : 0,
+          .done = counts ? run.in_order + ahead : 0,
           .total = counts ? run.total : 1};
+}
+
+std::uint64_t Engine::not_started(std::uint32_t node) const {
+  const NodeRun& run = nodes_[node];
+  if (run.state != NodeState::running) return 0;
+  return run.again.size() + (run.next < run.total ? run.total - run.next : 0);
+}
+
+std::uint64_t Engine::input_bytes(std::uint32_t node) const {
+  std::uint64_t bytes = 0;
+  for (const PlannedPort& port : plan_->nodes[node].ports)
+    if (const Value value = value_of(port.source); value != nullptr) bytes += value->size();
+  return bytes;
 }
 
 Value Engine::output(std::size_t number) const { return value_of(plan_->outputs[number].source); }

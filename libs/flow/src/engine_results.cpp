@@ -29,7 +29,7 @@ void Engine::take_result(const OpenCall& call, Bytes output) {
   const bool is_all = run.stage == Stage::merge || planned.kind == NodeKind::call ||
                       planned.kind == NodeKind::condition;
   if (call.work.judges) {
-    take_judged(call.node, call.work.index, std::move(output));
+    take_judged(call.node, call.work, std::move(output));
   } else if (run.stage == Stage::partition) {
     take_pieces(call.node, std::make_shared<const Bytes>(std::move(output)));
   } else if (is_all ||
@@ -37,19 +37,19 @@ void Engine::take_result(const OpenCall& call, Bytes output) {
     end_node(call.node, std::move(output));
   } else if (planned.ends == Until::function) {
     run.judged[call.work.index] = std::move(output);
-    run.again.push_back({.index = call.work.index, .judges = true});
+    run.again.push_back({.index = call.work.index, .judges = true, .pieces = call.work.pieces});
   } else {
-    take_item(call.node, call.work.index, std::move(output));
+    take_item(call.node, call.work, std::move(output));
   }
 }
 
-void Engine::take_judged(std::uint32_t node, std::uint64_t index, Bytes output) {
+void Engine::take_judged(std::uint32_t node, const Work& work, Bytes output) {
   NodeRun& run = nodes_[node];
-  auto judged = run.judged.extract(index);
+  auto judged = run.judged.extract(work.index);
   if (is_something(plan_->nodes[node].until.result, output))
     end_node(node, std::move(judged.mapped()));
   else
-    take_item(node, index, std::move(judged.mapped()));
+    take_item(node, work, std::move(judged.mapped()));
 }
 
 void Engine::take_pieces(std::uint32_t node, Value pieces) {
@@ -75,7 +75,7 @@ void Engine::take_pieces(std::uint32_t node, Value pieces) {
 }
 
 /// The result of a piece, a group or a step that does not end the node.
-void Engine::take_item(std::uint32_t node, std::uint64_t index, Bytes output) {
+void Engine::take_item(std::uint32_t node, const Work& work, Bytes output) {
   const PlannedNode& planned = plan_->nodes[node];
   NodeRun& run = nodes_[node];
   if (planned.kind == NodeKind::iterate) {
@@ -95,17 +95,18 @@ void Engine::take_item(std::uint32_t node, std::uint64_t index, Bytes output) {
   Bytes kept;
   if (gathers)
     kept = std::move(output);
-  else if (index + 1 == run.total)
+  else if (work.index + work.pieces == run.total)
     run.last = std::move(output);
-  const auto add = [&](const Bytes& result) {
-    if (gathers) run.gathered.add(planned.main.result, result);
-    ++run.in_order;
+  const auto add = [&](const Ahead& one) {
+    if (gathers) run.gathered.add(planned.main.result, one.result);
+    run.in_order += one.pieces;
   };
-  if (index != run.in_order) {
-    run.ahead.emplace(index, std::move(kept));
+  Ahead taken{.result = std::move(kept), .pieces = work.pieces};
+  if (work.index != run.in_order) {
+    run.ahead.emplace(work.index, std::move(taken));
     return;
   }
-  add(kept);
+  add(taken);
   for (auto next = run.ahead.begin(); next != run.ahead.end() && next->first == run.in_order;
        next = run.ahead.erase(next))
     add(next->second);
@@ -201,6 +202,9 @@ std::string Engine::part_of(std::uint32_t node, const Work& work) const {
   if (run.stage == Stage::partition) return "partition";
   if (run.stage == Stage::merge) return "merge";
   const std::string asked = work.judges ? "until of " : "";
+  if (planned.kind == NodeKind::map && work.pieces > 1)
+    return fmt::format("{}pieces {} to {} of {}", asked, work.index + 1, work.index + work.pieces,
+                       run.total);
   if (planned.kind == NodeKind::map)
     return fmt::format("{}piece {} of {}", asked, work.index + 1, run.total);
   if (planned.kind == NodeKind::reduce)
@@ -236,7 +240,7 @@ void Engine::fail_attempt(const OpenCall& call, std::string outcome, std::string
 
 void Engine::rewind(NodeRun& run) {
   run.next = run.in_order;
-  while (run.ahead.contains(run.next)) ++run.next;
+  skip_ahead(run);
   run.again.clear();
   run.judged.clear();
   run.open = 0;

@@ -144,7 +144,8 @@ struct EngineSnapshot {
     json["total"] = run.total;
     json["in_order"] = run.in_order;
     json["gathered"] = {run.gathered.count(), json_of(run.gathered.bytes())};
-    for (const auto& [index, result] : run.ahead) json["ahead"].push_back({index, json_of(result)});
+    for (const auto& [index, ahead] : run.ahead)
+      json["ahead"].push_back({index, json_of(ahead.result), ahead.pieces});
     if (run.master != nullptr) json["master"] = json_of_master(*run.master);
     if (run.tree != nullptr) json["tree"] = json_of_tree(*run.tree);
     if (!run.last.empty()) json["last"] = json_of(run.last);
@@ -207,7 +208,10 @@ struct EngineSnapshot {
     const Json& gathered = json.at("gathered");
     run.gathered = Gathering::of(gathered.at(0).get<std::uint64_t>(), bytes_of(gathered.at(1)));
     for (const Json& one : json.value("ahead", Json::array()))
-      run.ahead[one.at(0).get<std::uint64_t>()] = bytes_of(one.at(1));
+      run.ahead[one.at(0).get<std::uint64_t>()] = {
+          .result = bytes_of(one.at(1)),
+          // Those from before there were runs have no number.
+          .pieces = one.size() > 2 ? one.at(2).get<std::uint64_t>() : 1};
     for (const Json& one : json.value("failures", Json::array()))
       run.failures[one.at(0).get<std::uint64_t>()] = one.at(1).get<unsigned>();
     if (json.contains("last")) run.last = bytes_of(json.at("last"));
@@ -246,10 +250,15 @@ struct EngineSnapshot {
   static void check(const Engine& engine, std::uint32_t node) {
     const PlannedNode& planned = engine.plan_->nodes[node];
     const NodeRun& run = engine.nodes_[node];
-    must(run.ahead.empty() ||
-         (run.ahead.begin()->first > run.in_order && run.ahead.rbegin()->first < run.total));
-    for (const auto& [index, result] : run.ahead)
-      must(fits(planned.main.result, result) || (result.empty() && planned.ends != Until::never));
+    std::uint64_t begin = run.in_order + 1;
+    for (const auto& [index, ahead] : run.ahead) {
+      must(index >= begin && index < run.total);
+      must(ahead.pieces != 0 && ahead.pieces <= run.total - index);
+      must(planned.in_runs || ahead.pieces == 1);
+      begin = index + ahead.pieces;
+      must(fits(planned.main.result, ahead.result) ||
+           (ahead.result.empty() && planned.ends != Until::never));
+    }
     must(run.last.empty() || fits(planned.main.result, run.last));
     must(holds(run.gathered, planned.main.result));
     if (planned.kind == NodeKind::iterate) must(fits(planned.gives, *run.about));

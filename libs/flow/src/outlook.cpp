@@ -99,8 +99,9 @@ class Prospect {
       return;
     }
     const bool ends_early = node.ends != Until::never;
-    one.why = fmt::format("{}{} pieces", ends_early ? "at most " : "", *pieces);
-    if (ends_early) return;
+    one.why = fmt::format("{}{} pieces{}", ends_early ? "at most " : "", *pieces,
+                          node.in_runs ? ", several in a call" : "");
+    if (ends_early || node.in_runs) return;
     one.calls = *pieces + (node.merge.exists() ? 1 : 0);
     if (!node.merge.exists() && node.main.result.is_element()) gives_[number] = pieces;
   }

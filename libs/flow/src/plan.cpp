@@ -166,6 +166,8 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan) 
 
 std::string to_text(const Plan& plan) {
   std::string text = fmt::format("flow {}\n", plan.name);
+  for (const PlannedOptimiser& optimiser : plan.optimisers)
+    text += fmt::format("  optimised by {}\n", optimiser.name);
   for (const PlannedInput& input : plan.inputs)
     text += fmt::format("  input   {}: {}\n", input.name, to_string(input.type));
   for (const PlannedNode& node : plan.nodes) {

@@ -186,16 +186,19 @@ class Shaping {
     }
     if (node_.each.says_takes) shared = named(node_.each);
     if (!good_) return;
+    const PortType& first = each->arguments[0];
+    planned_.in_runs = first.is_span();
     if (!partition) {
-      expect(each->arguments[0].is_element(), node_.each, *each,
-             "one whose first value is an element of a span: a scalar or a struct");
+      expect(first.is_element() || first.is_span(), node_.each, *each,
+             "one whose first value is an element of a span, a scalar or a struct, or a span of "
+             "them");
       if (!good_) return;
-      planned_.pieces = span_of(each->arguments[0]);
+      planned_.pieces = first.is_span() ? first : span_of(first);
       set_type(0, planned_.pieces, node_.each.function.place);
     }
-    expect(each->arguments[0] == element_of(planned_.pieces), node_.each, *each,
-           fmt::format("one whose first value is a piece, {}",
-                       to_string(element_of(planned_.pieces))));
+    expect(first == planned_.pieces || first == element_of(planned_.pieces), node_.each, *each,
+           fmt::format("one whose first value is a piece, {}, or a span of pieces, {}",
+                       to_string(element_of(planned_.pieces)), to_string(planned_.pieces)));
     planned_.main = bind(node_.each, *each, 1, shared);
     shape_end_of_map(*each);
   }

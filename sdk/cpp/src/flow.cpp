@@ -42,6 +42,7 @@ struct FlowDocument {
   NamedParts nodes;
   Json edges = Json::array();
   NamedParts outputs;
+  Json optimisers = Json::array();
 };
 
 }  // namespace sdk
@@ -167,8 +168,25 @@ void Flow::output(std::string_view name, const FlowPlace& from) {
   document_->outputs.set(name, from.name());
 }
 
+void Flow::optimise(std::string_view optimiser, std::string_view options) {
+  FlowJson given = FlowJson::parse(options, nullptr, false);
+  if (!given.is_object())
+    throw Error({.kind = ErrorKind::bad_request,
+                 .message = "the options of optimiser '" + std::string(optimiser) +
+                            "' are no JSON object: " + std::string(options),
+                 .hint = R"(write them as {"watts": 120})"});
+  if (given.empty()) {
+    document_->optimisers.push_back(optimiser);
+    return;
+  }
+  FlowJson choice = FlowJson::object();
+  choice[std::string(optimiser)] = std::move(given);
+  document_->optimisers.push_back(std::move(choice));
+}
+
 std::string Flow::json() const {
   FlowJson json{{"flow", document_->name}};
+  if (!document_->optimisers.empty()) json["optimise"] = document_->optimisers;
   if (!document_->functions.json().empty()) json["functions"] = document_->functions.json();
   json["inputs"] = document_->inputs.json();
   json["nodes"] = document_->nodes.json();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,6 +23,7 @@ class Driver {
     // A flow that had stopped when its state was kept goes on.
     const bool had_stopped = flow_.engine.outcome() != FlowOutcome::running;
     apply(had_stopped ? Event(GoOn{}) : Event(Tick{}));
+    tune();
     while (flow_.engine.outcome() == FlowOutcome::running) {
       FlowInbox::Taken taken = flow_.calls.take(flow_.inbox, patience());
       // What has arrived counts, whoever wants the flow to end.
@@ -30,6 +32,7 @@ class Driver {
       for (unsigned i = 0; i < taken.interrupts && !cancel; ++i) cancel = flow_.watch.interrupted();
       if (cancel) apply(Cancel{});
       follow_window();
+      tune();
       const Clock::time_point now = Clock::now();
       if (wake_ && now - start_ >= *wake_) {
         wake_.reset();
@@ -71,8 +74,25 @@ class Driver {
   }
 
   void apply(Event event) {
-    for (const Action& action : flow_.engine.apply(std::move(event), Clock::now() - start_))
+    const Time now = Clock::now() - start_;
+    if (flow_.tuner != nullptr) flow_.tuner->see(event, now);
+    for (const Action& action : flow_.engine.apply(std::move(event), now)) {
+      if (flow_.tuner != nullptr) flow_.tuner->see(action, now);
       std::visit([this](const auto& one) { act(one); }, action);
+    }
+  }
+
+  void tune() {
+    if (flow_.tuner == nullptr || flow_.engine.outcome() != FlowOutcome::running) return;
+    auto decided = flow_.tuner->decide(
+        flow_.engine, {.workers = flow_.calls.workers(), .window = flow_.calls.window()},
+        Clock::now() - start_);
+    for (const std::string& trouble : flow_.tuner->take_troubles())
+      flow_.watch.optimiser_failed(trouble);
+    if (!decided) return;
+    Event event(std::move(*decided));
+    flow_.watch.arrives(event);
+    apply(std::move(event));
   }
 
   void act(const StartCall& call) { flow_.calls.start(call, flow_.plan.nodes[call.node]); }

@@ -184,7 +184,8 @@ class GatewayCalls final : public FlowCalls {
     try {
       Reply reply =
           client_.invoke(exact_name(plan_, next.call.function->function), next.call.input, options);
-      inbox_->put(Answered{.call = next.call.call, .output = std::move(reply.output)});
+      inbox_->put(Answered{
+          .call = next.call.call, .output = std::move(reply.output), .run_time = reply.timing.run});
       return true;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::unreachable || Clock::now() >= give_up ||

@@ -164,6 +164,10 @@ class LeaseCalls final : public FlowCalls {
     return calls_per_worker() * std::max(workers_->lease.workers(), 1U);
   }
 
+  [[nodiscard]] std::uint32_t workers() const override {
+    return std::max(workers_->lease.workers(), 1U);
+  }
+
  private:
   [[nodiscard]] std::uint32_t calls_per_worker() const {
     if (is_timed_) return 1;
@@ -193,7 +197,7 @@ class LeaseCalls final : public FlowCalls {
     if (one.error == nullptr) {
       constexpr int share = 8;
       run_time_ += (one.run_time - run_time_) / share;
-      return Answered{.call = call, .output = std::move(one.output)};
+      return Answered{.call = call, .output = std::move(one.output), .run_time = one.run_time};
     }
     const Error error(std::move(*one.error));
     if (error.kind() == ErrorKind::lease_ended) is_over_ = true;

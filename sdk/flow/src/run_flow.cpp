@@ -13,6 +13,7 @@
 #include "flow_run/flow_calls.h"
 #include "flow_run/flow_data.h"
 #include "flow_run/flow_driver.h"
+#include "flow_run/flow_tuning.h"
 #include "foundation/files.h"
 
 namespace orchid {
@@ -237,12 +238,15 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
                         .key = engine.key()},
                        inbox);
   if (options.calls_at_once == 0) engine.set_window(made.calls->window());
+  const std::unique_ptr<flow::Tuner> tuner = value_or_throw(flow::make_tuner(plan));
+  if (tuner != nullptr) tuner->set_hosts(flow::host_situations(client.get("/v1/hosts")));
   Told told(plan, engine, *inbox, options);
   flow::drive({.plan = plan,
                .engine = engine,
                .calls = *made.calls,
                .inbox = *inbox,
                .watch = told,
+               .tuner = tuner.get(),
                .follows_window = options.calls_at_once == 0});
   FlowResult result = result_of(plan, engine);
   if (options.keep && !result.state().empty()) options.keep(result.state());

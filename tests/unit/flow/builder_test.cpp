@@ -37,14 +37,24 @@ TEST_CASE("a flow that is built in C++ is the document that one would write") {
   built.connect(big, choice.port("big"));
   built.connect(grow, choice.port("x"));
   built.output("choice", choice);
+  built.optimise("speed");
+  built.optimise("power", R"({"watts": 120})");
   built.output("found", search);
 
   const flow::Plan plan = flow::plan_of(built.json());
   CHECK(plan.nodes.size() == 6);
+  REQUIRE(plan.optimisers.size() == 2);
+  CHECK(plan.optimisers[0].name == "speed");
+  CHECK(plan.optimisers[1].options.at("watts") == "120");
   const auto outputs =
       flow::outputs_of(plan, {flow::value("u64", "9"), flow::value("span<u64>", "[1,2,3,4,5,6]")});
   CHECK(outputs.at("found") == "\"found 7\"");
   CHECK(outputs.at("choice") == "168");  // 21, doubled until it is above 50, and once more
+}
+
+TEST_CASE("options of an optimiser that are no JSON object are refused at once") {
+  Flow flow("f");
+  CHECK_THROWS_AS(flow.optimise("power", "120"), Error);
 }
 
 TEST_CASE("a value that is no JSON is refused at once") {

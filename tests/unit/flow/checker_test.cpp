@@ -130,7 +130,7 @@ TEST_CASE("functions that are unknown, left open, or of another type than they m
   told("kind: call, function: nobody", "f.yaml:4:35: nothing is known of function 'nobody'");
   told("kind: call, function: '?'", "f.yaml:4:35: the function is left open");
   told("kind: call, function: g, takes: [x]", "'g' takes 2 values, and node 'a' gives it 1");
-  told("kind: map, each: list", "it must be one whose first value is an element of a span");
+  told("kind: map, each: list", "'n' is u64, and port '1' of node 'a' takes span<u64>");
   told("kind: map, partition: f, each: f", "it must be one that gives a span");
   told("kind: map, partition: {function: s, takes: [2]}, each: f", "node 'a' has no port '2'");
   told("kind: map, partition: s, each: f, merge: f", "takes the results of all pieces together");

@@ -27,6 +27,13 @@ Json numbers_up_to(std::uint64_t count) {
 const std::map<std::string, Function>& functions() {
   static const std::map<std::string, Function> all{
       {"twice", {"u64(u64)", [](const Json& a) -> Json { return a[0].get<std::uint64_t>() * 2; }}},
+      {"doubles",
+       {"span<u64>(span<u64>)",
+        [](const Json& a) {
+          Json list = Json::array();
+          for (const Json& one : a[0]) list.push_back(one.get<std::uint64_t>() * 2);
+          return list;
+        }}},
       {"sum",
        {"u64(span<u64>)",
         [](const Json& a) -> Json {

@@ -79,6 +79,8 @@ class Schema {
     if (word == "minimum") return !value.is_number() || value >= rule;
     if (word == "maximum") return !value.is_number() || value <= rule;
     if (word == "minLength") return !value.is_string() || value.get<std::string>().size() >= rule;
+    if (word == "maxItems") return !value.is_array() || value.size() <= rule;
+    if (word == "maxProperties") return !value.is_object() || value.size() <= rule;
     if (word == "minProperties") return !value.is_object() || value.size() >= rule;
     if (word == "pattern")
       return !value.is_string() ||
@@ -115,11 +117,16 @@ std::string with_node(const std::string& node) {
          R"(}, "edges": [{"from": "n", "to": "a.x"}], "outputs": {"r": "a"}})";
 }
 
+std::string with_optimisers(const std::string& list) {
+  return R"({"flow": "f", "optimise": )" + list +
+         R"(, "nodes": {"a": {"kind": "call", "function": "f"}}})";
+}
+
 bool parses(const std::string& text) { return parse_document(text, "").faults.empty(); }
 
 }  // namespace
 
-TEST_CASE("the schema takes what the parser takes, and refuses what it refuses") {
+TEST_CASE("the schema takes what the parser takes") {
   const std::vector<std::string> good{
       with_node(R"({"kind": "call", "function": "f"})"),
       with_node(R"({"kind": "call", "function": "f.e@abcdef", "takes": ["x", "1"], "window": 3})"),
@@ -141,11 +148,19 @@ TEST_CASE("the schema takes what the parser takes, and refuses what it refuses")
       R"({"flow": "f", "inputs": null, "outputs": null, "functions": null, "edges": null,
           "nodes": {"a": {"kind": "call", "function": "f"}}})",
       R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
-          "edges": [{"value": [1, "a", true], "to": "a"}]})"};
+          "edges": [{"value": [1, "a", true], "to": "a"}]})",
+      with_optimisers(R"(["speed", "granularity"])"),
+      with_optimisers(R"([{"power": {"watts": 120}}])"),
+      with_optimisers(R"([{"power": {"watts": 120, "watts_per_core": 9}}])"),
+      with_optimisers(R"(["./mine.so", {"/opt/other.so": {"colour": "red", "depth": 3}}])"),
+      with_optimisers("[]")};
   for (const std::string& text : good) {
     CHECK_MESSAGE(parses(text), text);
     CHECK_MESSAGE(schema().accepts(json::parse(text)), text);
   }
+}
+
+TEST_CASE("the schema refuses what the parser refuses") {
   const std::vector<std::string> bad{
       "[]",
       "{}",
@@ -178,7 +193,15 @@ TEST_CASE("the schema takes what the parser takes, and refuses what it refuses")
       R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
           "edges": [{"from": "b", "value": 1, "to": "a"}]})",
       R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
-          "edges": [{"value": null, "to": "a"}]})"};
+          "edges": [{"value": null, "to": "a"}]})",
+      with_optimisers(R"("speed")"),
+      with_optimisers(R"(["haste"])"),
+      with_optimisers(R"(["power"])"),
+      with_optimisers(R"([{"power": {}}])"),
+      with_optimisers(R"([{"power": {"watts": 0}}])"),
+      with_optimisers(R"([{"power": {"watts": 120, "volts": 230}}])"),
+      with_optimisers(R"([{"power": {"watts": 120}, "./mine.so": {}}])"),
+      with_optimisers(R"([{"./mine.so": []}])")};
   for (const std::string& text : bad) {
     CHECK_FALSE_MESSAGE(parses(text), text);
     CHECK_FALSE_MESSAGE(schema().accepts(json::parse(text)), text);

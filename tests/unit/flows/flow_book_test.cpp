@@ -174,10 +174,12 @@ class Process {
     const auto type = flow::parse_function_type(call.signature).value();
     const flow::PlannedCall planned{
         .function = name, .signature = call.signature, .ports = {}, .result = type.result};
-    return flow::answer_to({.call = {.run = 0, .number = call.number},
-                            .node = 0,
-                            .function = &planned,
-                            .input = call.input});
+    flow::Answered answered = flow::answer_to({.call = {.run = 0, .number = call.number},
+                                               .node = 0,
+                                               .function = &planned,
+                                               .input = call.input});
+    answered.run_time = std::chrono::microseconds(10);
+    return answered;
   }
 
   std::unique_ptr<FlowJournal> journal_;
@@ -237,6 +239,57 @@ TEST_CASE("after a restart the calls that were open are asked for again, and no 
   }
   Process process(folder);
   CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] == 156);
+}
+
+TEST_CASE("what optimisers have decided holds after a restart: the same calls with the same runs") {
+  const std::string document =
+      "flow: tuned\noptimise: [speed, granularity]\n" + flow::functions_section() +
+      "inputs: {n: u64}\n"
+      "nodes:\n"
+      "  work: {kind: map, takes: [n], partition: {function: count, takes: [n]}, each: doubles}\n"
+      "  total: {kind: reduce, function: sum, fan: 1000}\n"
+      "edges: [{from: n, to: work}, {from: work, to: total}]\n"
+      "outputs: {total: total}\n";
+  const tests::Scratch folder;
+  std::string id;
+  std::string why;
+  std::set<std::uint64_t> ended;
+  std::map<std::uint64_t, flow::Bytes> inputs;  // by the number of the call
+  while (true) {
+    Process process(folder);  // everything before it was killed
+    if (id.empty())
+      id = process
+               .ask({.ask = FlowAsk::submit, .flow = {}, .key = {}},
+                    body_of(document, {{"n", 1'000}}))
+               ->document.at("id");
+    if (process.state(id) == "done") break;
+    for (const FlowCall& call : process.calls.open)
+      CHECK(inputs.try_emplace(call.number, call.input).first->second == call.input);
+    REQUIRE(ended.insert(process.calls.open.front().number).second);
+    process.clock.time += std::chrono::milliseconds(20);
+    process.end_one();
+    for (const Json& node : process.show(id).at("nodes"))
+      if (node.at("node") == "work" && node.contains("why")) why = node.at("why");
+    REQUIRE(ended.size() < 1'000);
+  }
+  CHECK(ended.size() < 500);  // many calls had many pieces
+  CHECK(why.find("granularity: ") != std::string::npos);
+  Process process(folder);
+  CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] ==
+        1'000 * 1'001);
+}
+
+TEST_CASE("a library of a user is refused when a flow is submitted") {
+  const tests::Scratch folder;
+  Process process(folder);
+  const std::string document = "flow: f\noptimise: [./mine.so]\n" + flow::functions_section() +
+                               "inputs: {n: u64}\nnodes: {a: {kind: call, function: twice}}\n"
+                               "edges: [{from: n, to: a}]\noutputs: {r: a}\n";
+  const auto answer =
+      process.ask({.ask = FlowAsk::submit, .flow = {}, .key = {}}, body_of(document, {{"n", 1}}));
+  REQUIRE((answer && answer->head.failure));
+  CHECK(answer->head.failure->message.find("only 'orchid flow run' loads") != std::string::npos);
+  CHECK(process.ask({.ask = FlowAsk::list, .flow = {}, .key = {}})->document.at("flows").empty());
 }
 
 TEST_CASE("an answer that comes twice, or of a call that is not open, counts once") {

@@ -86,11 +86,20 @@ struct Edge {
   Word to;                          // "node.port", or "node" if it has one port
 };
 
+/// What decides how a flow runs (flow/optimiser.h): one of ours by its name, or a library by its
+/// path, which then has a '/'.
+struct OptimiserChoice {
+  Word name;
+  std::vector<std::pair<Word, Word>> options;
+  [[nodiscard]] bool is_library() const { return name.text.find('/') != std::string::npos; }
+};
+
 struct Document {
   std::string file;  // for faults; may be empty
   Word name;
   std::vector<std::pair<Word, Word>> functions;  // reference, signature or "bytes"
   std::vector<std::pair<Word, Word>> inputs;     // name, type
+  std::vector<OptimiserChoice> optimisers;       // in the order in which they decide
   std::vector<Node> nodes;
   std::vector<Edge> edges;
   std::vector<std::pair<Word, Word>> outputs;  // name, from

@@ -16,8 +16,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -44,6 +46,7 @@ struct CallId {
 struct Answered {
   CallId call;
   Bytes output;
+  Time run_time{};  // of the function on its worker; 0: not known. The engine does not look at it.
 };
 /// The call has ended without output, or was lost with its worker. `outcome` as on the wire.
 struct CallFailed {
@@ -59,7 +62,25 @@ struct Tick {};
 struct Cancel {};
 /// It goes on from where it failed or was cancelled, with fresh attempts.
 struct GoOn {};
-using Event = std::variant<Answered, CallFailed, Tick, Cancel, GoOn>;
+/// What an optimiser says of a node.
+struct Advice {
+  std::uint32_t node = 0;
+  /// Calls of nodes with a higher one start first; those that are equal take turns.
+  std::optional<std::int64_t> priority{};
+  /// Of a map in runs: a call has so many pieces at most; 0: nothing is said.
+  std::uint64_t pieces = 0;
+  /// The same: no call has more than this part of what is left, 1/share, rounded up; 0: no bound.
+  std::uint32_t share = 0;
+  std::string why{};  // for people
+  friend bool operator==(const Advice&, const Advice&) = default;
+};
+/// Optimisers have decided. What they do not name stays as it was.
+struct Decided {
+  std::vector<Advice> nodes;
+  std::optional<std::uint32_t> open_calls{};  // so many at most, within the driver's window
+  friend bool operator==(const Decided&, const Decided&) = default;
+};
+using Event = std::variant<Answered, CallFailed, Tick, Cancel, GoOn, Decided>;
 
 // ---- actions ----
 
@@ -87,6 +108,7 @@ struct StartCall {
   const PlannedCall* function = nullptr;  // of the plan
   Bytes input;
   std::vector<DataId> data{};  // that it is given, in the order of its arguments
+  std::uint64_t pieces = 1;    // of a map in runs, so many are in it
 };
 /// Its answer is not wanted any more. Of a flow that has ended early it still counts if it comes.
 struct StopCall {
@@ -153,6 +175,12 @@ class Engine {
   /// From the next event on; see EngineOptions.
   void set_window(std::uint32_t window) { options_.window = window == 0 ? 1 : window; }
 
+  /// Of a node that runs: pieces, groups or steps for which no call has been started.
+  [[nodiscard]] std::uint64_t not_started(std::uint32_t node) const;
+  [[nodiscard]] std::uint32_t open_calls_of(std::uint32_t node) const { return nodes_[node].open; }
+  /// Bytes at its ports, as far as they are there; an object counts as its id.
+  [[nodiscard]] std::uint64_t input_bytes(std::uint32_t node) const;
+
   /// As it was given when the flow began, also after a resume.
   [[nodiscard]] const std::string& key() const { return options_.key; }
   [[nodiscard]] FlowOutcome outcome() const { return outcome_; }
@@ -172,8 +200,14 @@ class Engine {
   enum class Stage : std::uint8_t { partition, main, merge };
   /// One call of a stage, and again if it fails.
   struct Work {
-    std::uint64_t index = 0;  // of a piece or a group; else 0
-    bool judges = false;      // asks `until` of the result
+    std::uint64_t index = 0;   // of a piece, the first of a run, or a group; else 0
+    bool judges = false;       // asks `until` of the result
+    std::uint64_t pieces = 1;  // of a run
+  };
+  /// A result that waits for one before it.
+  struct Ahead {
+    Bytes result;
+    std::uint64_t pieces = 1;
   };
   struct OpenCall {
     std::uint32_t node = 0;
@@ -213,7 +247,7 @@ class Engine {
     std::uint64_t next = 0;                      // the first that was not started
     std::uint64_t in_order = 0;                  // so many results are in `gathered`
     Gathering gathered;                          // or, with `until`, nowhere
-    std::map<std::uint64_t, Bytes> ahead;        // results of later ones
+    std::map<std::uint64_t, Ahead> ahead;        // results of later ones
     Bytes last;                                  // with `until`: what the last piece gave
     std::map<std::uint64_t, Bytes> judged;       // results that `until` is asked of
     std::map<std::uint64_t, unsigned> failures;  // of pieces that have failed and not yet gone well
@@ -232,6 +266,7 @@ class Engine {
   void handle(const Tick& event);
   void handle(const Cancel& event);
   void handle(const GoOn& event);
+  void handle(Decided& event);
   [[nodiscard]] std::optional<OpenCall> close(CallId call);
   void take_late(Answered& event);
 
@@ -247,8 +282,10 @@ class Engine {
 
   void take_result(const OpenCall& call, Bytes output);
   void take_pieces(std::uint32_t node, Value pieces);
-  void take_item(std::uint32_t node, std::uint64_t index, Bytes output);
-  void take_judged(std::uint32_t node, std::uint64_t index, Bytes output);
+  void take_item(std::uint32_t node, const Work& work, Bytes output);
+  void take_judged(std::uint32_t node, const Work& work, Bytes output);
+  [[nodiscard]] std::uint64_t run_length(std::uint32_t node) const;
+  static void skip_ahead(NodeRun& run);
   void end_stage(std::uint32_t node);
   void end_node(std::uint32_t node, Bytes output);
   void forget_unused(std::uint32_t node);
@@ -292,7 +329,13 @@ class Engine {
   std::unordered_map<std::uint64_t, OpenCall> stopped_;  // by the flow's end
   std::multimap<Time, OpenCall> delayed_;
   std::unordered_map<DataId, std::uint32_t> made_;  // of the objects of nodes: values that are one
-  std::deque<std::uint32_t> queue_;                 // nodes that may have calls to start
+  /// Nodes that may have calls to start: those with the highest priority first, then in turns.
+  using Turn = std::tuple<std::int64_t, std::uint64_t, std::uint32_t>;  // -priority, turn, node
+  std::set<Turn> queue_;
+  std::uint64_t turns_ = 0;
+  /// What optimisers have said, by node; those that they have not named are not in it.
+  std::unordered_map<std::uint32_t, Advice> advice_;
+  std::optional<std::uint32_t> open_calls_;  // they allow
   std::uint64_t next_call_ = 0;
   std::uint32_t generation_ = 0;  // how often it has gone on
   Time now_{};

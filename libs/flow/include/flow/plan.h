@@ -45,6 +45,8 @@ struct PlannedNode {
   std::vector<PlannedPort> ports;
   PlannedCall main;  // call, reduce, iterate, each of a map; if: when it is true; see Node::each
   PlannedCall partition, merge, if_false, until;
+  /// map: a call is given a span of pieces, as many as suits; otherwise one piece.
+  bool in_runs = false;
   PortType pieces;  // map: a span of pieces; reduce: of elements; master, divide: of what is done
   PortType gives;
   Until ends = Until::never;
@@ -68,6 +70,14 @@ struct PlannedOutput {
   Source source;
 };
 
+struct PlannedOptimiser {
+  std::string name;  // or the path of a library, as it was written
+  std::map<std::string, std::string> options;
+  [[nodiscard]] bool is_library() const { return name.find('/') != std::string::npos; }
+  /// Whether it may say how many pieces a call has.
+  [[nodiscard]] bool decides_runs() const { return is_library() || name == "granularity"; }
+};
+
 /// Immutable once it is made. Nodes stand behind those that they need.
 struct Plan {
   std::string name;
@@ -79,6 +89,9 @@ struct Plan {
   /// which is the one to call. Not in the fingerprint: a flow may go on with functions that were
   /// mended.
   std::map<std::string, std::string> exact;
+  /// In the order in which they decide. Not in the fingerprint: what a flow gives is the same with
+  /// any.
+  std::vector<PlannedOptimiser> optimisers;
   /// Of the rest: a snapshot of another plan is refused by it.
   std::uint64_t fingerprint = 0;
 };

@@ -130,6 +130,10 @@ class Flow {
   void set(const FlowPlace& to, std::string_view json);
   void output(std::string_view name, const FlowPlace& from);
 
+  /// What decides how it runs: "speed", "granularity", or a library by its path; with options as
+  /// JSON: {"watts": 120}. Those that are added later count more. Throws as `set`.
+  void optimise(std::string_view optimiser, std::string_view options = "{}");
+
   /// The document.
   [[nodiscard]] std::string json() const;
 

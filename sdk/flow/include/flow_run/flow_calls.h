@@ -39,6 +39,8 @@ class FlowCalls {
   virtual void rest() {}
   /// How many calls are worth having open now.
   [[nodiscard]] virtual std::uint32_t window() const = 0;
+  /// How many of them run side by side, as far as is known.
+  [[nodiscard]] virtual std::uint32_t workers() const { return window(); }
 };
 
 /// Of a call whose node has no deadline: it may wait for a worker, behind other calls, for long.

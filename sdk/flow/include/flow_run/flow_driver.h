@@ -1,7 +1,10 @@
 // flow_run/flow_driver.h: runs a flow in this process: the engine decides, calls are made, and what
 // comes of them goes back to the engine.
 #pragma once
+#include <string_view>
+
 #include "flow/engine.h"
+#include "flow/tuner.h"
 #include "flow_run/flow_calls.h"
 #include "flow_run/flow_inbox.h"
 
@@ -23,6 +26,8 @@ class FlowWatch {
   [[nodiscard]] virtual bool interrupted() = 0;
   /// The engine is given the event next: for those who keep a journal.
   virtual void arrives(const Event& /*event*/) {}
+  /// An optimiser has failed, and why; the flow goes on without it. Told once for each.
+  virtual void optimiser_failed(std::string_view /*trouble*/) {}
 };
 
 struct FlowDrive {
@@ -31,6 +36,7 @@ struct FlowDrive {
   FlowCalls& calls;
   FlowInbox& inbox;
   FlowWatch& watch;
+  Tuner* tuner = nullptr;       // null: nobody optimises
   bool follows_window = false;  // the engine's window is that of the calls, as workers come and go
 };
 /// Returns when the flow has ended; the engine says how. One that had failed or was cancelled goes

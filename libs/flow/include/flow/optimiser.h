@@ -1,0 +1,108 @@
+// flow/optimiser.h: what decides how a flow runs: which of the nodes that are ready go first, how
+// many pieces a call is given, how many calls are open. Plain decisions over plain data: what an
+// optimiser sees is a Situation, and what it says is an event of the engine (Decided), so that who
+// keeps a journal of events keeps decisions, too.
+//
+// A library of a user sees and says the same (flow/optimiser_abi.h), in a process of its own.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flow/engine.h"
+#include "flow/plan.h"
+#include "foundation/result.h"
+
+namespace orchid::flow {
+
+/// A host on which workers may be.
+struct HostSituation {
+  std::string name;
+  std::string kind;  // "cpu", "gpu", "dpu"
+  std::uint32_t cores = 0;
+  std::uint32_t cores_free = 0;
+  std::uint32_t gpus_free = 0;
+  double speed = 1;               // relative to the others; 1: not known
+  std::optional<double> watts{};  // that it draws now; nothing: it does not report that
+  double watts_per_core = 0;      // more, for a core that works; declared
+};
+
+/// A node that has calls to start.
+struct ReadyNode {
+  std::uint32_t node = 0;
+  std::string name;
+  NodeKind kind = NodeKind::call;
+  std::string function;
+  std::uint64_t input_bytes = 0;
+  double seconds_to_end = 0;      // along the longest path from it, as far as is known; with data
+  std::uint64_t pieces_left = 0;  // not yet handed out: pieces, groups, calls
+  std::uint64_t pieces_total = 0;
+  std::uint32_t open_calls = 0;
+  bool in_runs = false;  // a call may be given several pieces
+};
+
+/// What calls of a function on hosts of a kind have taken in this flow.
+struct FunctionTimes {
+  std::string function;
+  std::string host_kind;  // empty: not known
+  std::uint64_t calls = 0;
+  std::uint64_t pieces = 0;
+  double run_seconds = 0;            // of all of them
+  double recent_piece_seconds = 0;   // a piece of the last calls
+  double slowest_piece_seconds = 0;  // a piece of the call whose pieces took longest
+  double overhead_seconds = 0;       // the least that one took beside its run time
+  [[nodiscard]] double seconds_of_piece() const {
+    return pieces == 0 ? 0 : run_seconds / static_cast<double>(pieces);
+  }
+};
+
+struct Situation {
+  std::vector<ReadyNode> nodes;
+  std::vector<HostSituation> hosts;  // none: not known
+  std::vector<FunctionTimes> times;
+  std::uint32_t workers = 1;  // that run calls side by side
+  std::uint32_t window = 1;   // calls that may be open
+  [[nodiscard]] const FunctionTimes* times_of(std::string_view function) const;
+};
+
+/// Owned by one thread.
+class Optimiser {
+ public:
+  Optimiser() = default;
+  virtual ~Optimiser() = default;
+  Optimiser(const Optimiser&) = delete;
+  Optimiser& operator=(const Optimiser&) = delete;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// In the words of `orchid flow plan`: what it goes by.
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// Each `why` begins with its name. Errors: it cannot decide, now or ever again; its message says
+  /// why, and `speed` decides in its place.
+  [[nodiscard]] virtual Result<Decided> decide(const Situation& situation) = 0;
+};
+
+/// The one of this name that is ours. Null: there is none.
+[[nodiscard]] std::unique_ptr<Optimiser> make_optimiser(const PlannedOptimiser& planned);
+
+/// Which cores of which hosts may work, so that as much as possible is done with `watts` at most:
+/// how many of each host, in their order. What a host draws by itself counts when one of its cores
+/// works. The best of all choices, and not one that a greedy choice leads to.
+[[nodiscard]] std::vector<std::uint32_t> cores_within(const std::vector<HostSituation>& hosts,
+                                                      double watts);
+
+/// For each node of the plan, how long the flow runs from its beginning on at least: its own time
+/// and that of the longest way to the end, with what goes along the edges. Functions without a time
+/// count as `unknown_seconds`.
+struct RankOptions {
+  std::vector<FunctionTimes> times;
+  std::vector<std::uint64_t> bytes;   // that each node gives, where that is known; else 0
+  std::vector<std::uint64_t> pieces;  // that each node has, where that is known; else 0
+  std::uint32_t workers = 1;
+  double bytes_per_second = 1e9;
+  double unknown_seconds = 1e-3;
+};
+[[nodiscard]] std::vector<double> seconds_to_end(const Plan& plan, const RankOptions& options);
+
+}  // namespace orchid::flow

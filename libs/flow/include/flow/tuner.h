@@ -1,0 +1,80 @@
+// flow/tuner.h: asks a flow's optimisers. It sees what the engine is told and what it does, learns
+// how long functions take, and makes of what each optimiser says one decision, which its driver
+// gives to the engine as an event. It has no thread and looks at no clock.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "flow/engine.h"
+#include "flow/optimiser.h"
+#include "flow/plan.h"
+
+namespace orchid::flow {
+
+/// Owned by one thread. The plan outlives it.
+class Tuner {
+ public:
+  /// In the order in which they decide: what a later one says of the same counts.
+  Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimisers);
+
+  void see(const Action& action, Time now);
+  void see(const Event& event, Time now);
+  void set_hosts(std::vector<HostSituation> hosts) { hosts_ = std::move(hosts); }
+
+  struct Room {
+    std::uint32_t workers = 1;
+    std::uint32_t window = 1;
+  };
+  /// What the engine is to be told, if there is something new: when there are other nodes than
+  /// there were, and as times become known. Between two events of the engine.
+  [[nodiscard]] std::optional<Decided> decide(const Engine& engine, const Room& room, Time now);
+
+  /// What is wrong with optimisers, since the last time; each is told once. `speed` has taken the
+  /// place of those.
+  [[nodiscard]] std::vector<std::string> take_troubles();
+  /// By decisions that the engine was told: why the node is treated as it is, by each optimiser
+  /// that has a say; empty: none has.
+  [[nodiscard]] const std::string& why(std::uint32_t node) const;
+
+  [[nodiscard]] Situation situation(const Engine& engine, const Room& room) const;
+
+ private:
+  struct Open {
+    std::uint32_t node = 0;
+    std::string function;
+    std::uint64_t pieces = 1;
+    Time started{};
+  };
+  [[nodiscard]] bool is_due(Time now) const;
+  void rank(const Engine& engine, const Room& room);
+  [[nodiscard]] bool has_news(const Decided& decided) const;
+  [[nodiscard]] Decided ask_all(const Situation& situation);
+
+  const Plan& plan_;
+  std::vector<std::unique_ptr<Optimiser>> optimisers_;
+  std::vector<HostSituation> hosts_;
+  std::unordered_map<std::uint64_t, Open> open_;  // by the number of the call
+  std::map<std::string, FunctionTimes, std::less<>> times_;
+  std::set<std::uint32_t> running_;
+  std::vector<double> ranks_;     // of each node, seconds to the end
+  std::uint64_t calls_seen_ = 0;  // that have ended
+  std::uint64_t ask_at_calls_ = 1;
+  bool nodes_changed_ = true;
+  bool replaced_ = false;  // `speed` has taken somebody's place
+  std::optional<Time> asked_;
+  std::optional<std::uint32_t> open_calls_;
+  std::map<std::uint32_t, Advice> said_;  // that the engine was told, by node
+  std::vector<std::string> troubles_;
+};
+
+/// What is wrong with a decision about the situation, in words for people; empty: nothing. A
+/// library may say what it likes.
+[[nodiscard]] std::string fault_of(const Decided& decided, const Situation& situation);
+
+}  // namespace orchid::flow

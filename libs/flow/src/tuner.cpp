@@ -1,0 +1,224 @@
+#include "flow/tuner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+namespace orchid::flow {
+namespace {
+
+/// Nodes that an optimiser is shown at a time; more than these are behind others anyway.
+constexpr std::size_t most_nodes = 256;
+/// So often it is asked about nodes that have changed, at most.
+constexpr std::chrono::milliseconds ask_every{5};
+/// A number that is near the one that was said before is no news: decisions are kept in journals.
+constexpr double near = 0.1;
+
+/// The weight of the last call among the recent ones.
+constexpr double recent = 0.25;
+
+bool is_near(double a, double b) {
+  return std::abs(a - b) <= near * std::max(std::abs(a), std::abs(b));
+}
+
+bool says_the_same(const Advice& a, const Advice& b) {
+  return a.priority.has_value() == b.priority.has_value() &&
+         is_near(static_cast<double>(a.priority.value_or(0)),
+                 static_cast<double>(b.priority.value_or(0))) &&
+         is_near(static_cast<double>(a.pieces), static_cast<double>(b.pieces)) &&
+         a.share == b.share;
+}
+
+/// What a later optimiser says of the same counts.
+void add(Advice& all, const Advice& one) {
+  all.node = one.node;
+  if (one.priority) all.priority = one.priority;
+  if (one.pieces != 0) {
+    all.pieces = one.pieces;
+    all.share = one.share;
+  }
+  if (!one.why.empty()) all.why += (all.why.empty() ? "" : "; ") + one.why;
+}
+
+/// Who was to say how long runs are may have gone: two for each call that may be open.
+void cut_evenly(const Situation& situation, std::map<std::uint32_t, Advice>& nodes) {
+  const std::uint64_t runs = 2ULL * situation.window;
+  for (const ReadyNode& node : situation.nodes) {
+    if (!node.in_runs) continue;
+    Advice& advice = nodes[node.node];
+    advice.node = node.node;
+    if (advice.pieces == 0)
+      advice.pieces = node.pieces_left / runs + (node.pieces_left % runs == 0 ? 0 : 1);
+  }
+}
+
+}  // namespace
+
+Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimisers)
+    : plan_(plan), optimisers_(std::move(optimisers)), ranks_(plan.nodes.size(), 0) {}
+
+void Tuner::see(const Action& action, Time now) {
+  if (const auto* start = std::get_if<StartCall>(&action)) {
+    open_.insert_or_assign(start->call.number, Open{.node = start->node,
+                                                    .function = start->function->function,
+                                                    .pieces = start->pieces,
+                                                    .started = now});
+  } else if (const auto* stop = std::get_if<StopCall>(&action)) {
+    open_.erase(stop->call.number);
+  } else if (const auto* change = std::get_if<NodeChanged>(&action)) {
+    nodes_changed_ = true;
+    if (change->state == NodeState::running)
+      running_.insert(change->node);
+    else
+      running_.erase(change->node);
+  }
+}
+
+void Tuner::see(const Event& event, Time now) {
+  if (const auto* failed = std::get_if<CallFailed>(&event)) open_.erase(failed->call.number);
+  if (const auto* decided = std::get_if<Decided>(&event)) {
+    for (const Advice& one : decided->nodes) said_[one.node] = one;
+    if (decided->open_calls) open_calls_ = decided->open_calls;
+  }
+  const auto* answered = std::get_if<Answered>(&event);
+  if (answered == nullptr) return;
+  const auto found = open_.find(answered->call.number);
+  if (found == open_.end()) return;
+  const Open call = std::move(found->second);
+  open_.erase(found);
+  ++calls_seen_;
+  if (answered->run_time.count() <= 0) return;
+  const auto seconds = [](Time time) { return std::chrono::duration<double>(time).count(); };
+  const double overhead = std::max(seconds(now - call.started - answered->run_time), 0.0);
+  FunctionTimes& times = times_[call.function];
+  // The least there was: what is more has waited for a worker.
+  times.overhead_seconds = times.calls == 0 ? overhead : std::min(times.overhead_seconds, overhead);
+  times.function = call.function;
+  ++times.calls;
+  times.pieces += call.pieces;
+  times.run_seconds += seconds(answered->run_time);
+  const double piece = seconds(answered->run_time) / static_cast<double>(call.pieces);
+  times.slowest_piece_seconds = std::max(times.slowest_piece_seconds, piece);
+  times.recent_piece_seconds =
+      times.calls == 1 ? piece
+                       : times.recent_piece_seconds + (piece - times.recent_piece_seconds) * recent;
+}
+
+/// At once when there are other nodes; then whenever an eighth more calls have ended, since only
+/// then something more is known.
+bool Tuner::is_due(Time now) const {
+  if (optimisers_.empty() || running_.empty()) return false;
+  if (asked_ && now - *asked_ < ask_every && calls_seen_ < ask_at_calls_) return false;
+  return nodes_changed_ || calls_seen_ >= ask_at_calls_;
+}
+
+void Tuner::rank(const Engine& engine, const Room& room) {
+  RankOptions options{.times = {}, .bytes = {}, .pieces = {}, .workers = room.workers};
+  double known_seconds = 0;
+  for (const auto& [function, times] : times_) {
+    options.times.push_back(times);
+    known_seconds += times.seconds_of_piece();
+  }
+  // A function that has not run yet is taken for one like those that have.
+  if (!times_.empty()) options.unknown_seconds = known_seconds / static_cast<double>(times_.size());
+  options.pieces.assign(plan_.nodes.size(), 0);
+  for (const std::uint32_t node : running_) options.pieces[node] = engine.progress(node).total;
+  ranks_ = seconds_to_end(plan_, options);
+}
+
+Situation Tuner::situation(const Engine& engine, const Room& room) const {
+  Situation all{.nodes = {},
+                .hosts = hosts_,
+                .times = {},
+                .workers = std::max(room.workers, 1U),
+                .window = std::max(room.window, 1U)};
+  for (const auto& [function, times] : times_) all.times.push_back(times);
+  for (const std::uint32_t node : running_) {
+    const std::uint64_t left = engine.not_started(node);
+    if (left == 0) continue;
+    all.nodes.push_back({.node = node,
+                         .name = plan_.nodes[node].name,
+                         .kind = plan_.nodes[node].kind,
+                         .function = plan_.nodes[node].main.function,
+                         .input_bytes = engine.input_bytes(node),
+                         .seconds_to_end = ranks_[node],
+                         .pieces_left = left,
+                         .pieces_total = std::max(engine.progress(node).total, left),
+                         .open_calls = engine.open_calls_of(node),
+                         .in_runs = plan_.nodes[node].in_runs});
+    if (all.nodes.size() == most_nodes) break;
+  }
+  return all;
+}
+
+Decided Tuner::ask_all(const Situation& situation) {
+  std::map<std::uint32_t, Advice> nodes;
+  Decided all;
+  for (std::unique_ptr<Optimiser>& optimiser : optimisers_) {
+    auto decided = optimiser->decide(situation);
+    std::string fault = decided ? fault_of(*decided, situation) : decided.error().message;
+    if (!fault.empty()) {
+      troubles_.push_back(
+          fmt::format("optimiser '{}' {}; 'speed' decides in its place", optimiser->name(), fault));
+      optimiser = make_optimiser({.name = "speed", .options = {}});
+      replaced_ = true;
+      decided = optimiser->decide(situation);
+    }
+    for (const Advice& one : decided->nodes) add(nodes[one.node], one);
+    if (decided->open_calls) all.open_calls = decided->open_calls;
+  }
+  if (replaced_) cut_evenly(situation, nodes);
+  for (auto& [node, advice] : nodes) all.nodes.push_back(std::move(advice));
+  return all;
+}
+
+bool Tuner::has_news(const Decided& decided) const {
+  if (decided.open_calls && decided.open_calls != open_calls_) return true;
+  return std::ranges::any_of(decided.nodes, [this](const Advice& one) {
+    const auto before = said_.find(one.node);
+    return before == said_.end() || !says_the_same(before->second, one);
+  });
+}
+
+std::optional<Decided> Tuner::decide(const Engine& engine, const Room& room, Time now) {
+  if (!is_due(now)) return std::nullopt;
+  asked_ = now;
+  nodes_changed_ = false;
+  ask_at_calls_ = calls_seen_ + std::max<std::uint64_t>(calls_seen_ / 8, 1);
+  rank(engine, room);
+  const Situation now_there = situation(engine, room);
+  if (now_there.nodes.empty()) return std::nullopt;
+  Decided decided = ask_all(now_there);
+  if (!has_news(decided)) return std::nullopt;
+  std::erase_if(decided.nodes, [this](const Advice& one) {
+    const auto before = said_.find(one.node);
+    return before != said_.end() && says_the_same(before->second, one);
+  });
+  return decided;
+}
+
+std::vector<std::string> Tuner::take_troubles() { return std::exchange(troubles_, {}); }
+
+const std::string& Tuner::why(std::uint32_t node) const {
+  static const std::string nothing;
+  const auto found = said_.find(node);
+  return found == said_.end() ? nothing : found->second.why;
+}
+
+std::string fault_of(const Decided& decided, const Situation& situation) {
+  if (decided.open_calls && *decided.open_calls == 0) return "lets no call be open";
+  for (const Advice& one : decided.nodes) {
+    const auto node = std::ranges::find(situation.nodes, one.node, &ReadyNode::node);
+    if (node == situation.nodes.end())
+      return fmt::format("speaks of node {}, which is not ready", one.node);
+    if (one.pieces != 0 && !node->in_runs)
+      return fmt::format("divides node '{}', which does not take pieces in runs", node->name);
+  }
+  return {};
+}
+
+}  // namespace orchid::flow

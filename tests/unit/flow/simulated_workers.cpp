@@ -1,0 +1,115 @@
+#include "simulated_workers.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <queue>
+#include <utility>
+
+#include "flow_under_test.h"
+
+namespace orchid::flow {
+namespace {
+
+Time time_of(double seconds) {
+  return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
+}
+
+class Simulation {
+ public:
+  Simulation(const Plan& plan, const std::vector<Value>& inputs, const SimulatedWorkers& workers,
+             std::vector<std::unique_ptr<Optimiser>> optimisers)
+      : workers_(workers),
+        window_(static_cast<std::uint32_t>(workers.speeds.size()) + workers.ahead),
+        engine_(Engine::start(plan, inputs, {.window = window_}).value()),
+        tuner_(plan, std::move(optimisers)) {
+    for (std::size_t i = 0; i < workers.speeds.size(); ++i) idle_.push_back(i);
+  }
+
+  SimulatedRun run(const std::optional<Decided>& before) {
+    if (before) tell(*before);
+    tell(Tick{});
+    while (engine_.outcome() == FlowOutcome::running) {
+      decide();
+      REQUIRE_FALSE(running_.empty());
+      Running next = running_.top();
+      running_.pop();
+      now_ = next.end;
+      idle_.push_back(next.worker);
+      Answered answer = answer_to(next.call);
+      answer.run_time = next.run_time;
+      tell(std::move(answer));
+    }
+    REQUIRE(engine_.outcome() == FlowOutcome::done);
+    result_.seconds = std::chrono::duration<double>(now_).count();
+    return result_;
+  }
+
+ private:
+  struct Running {
+    Time end{};
+    Time run_time{};
+    std::size_t worker = 0;
+    StartCall call;
+    bool operator<(const Running& other) const { return end > other.end; }
+  };
+
+  void tell(Event event) {
+    tuner_.see(event, now_);
+    for (Action& action : engine_.apply(std::move(event), now_)) {
+      tuner_.see(action, now_);
+      if (auto* start = std::get_if<StartCall>(&action)) waiting_.push_back(std::move(*start));
+    }
+    hand_out();
+  }
+
+  void decide() {
+    const auto decided = tuner_.decide(
+        engine_, {.workers = static_cast<std::uint32_t>(workers_.speeds.size()), .window = window_},
+        now_);
+    if (!decided) return;
+    ++result_.decisions;
+    tell(*decided);
+  }
+
+  void hand_out() {
+    while (!waiting_.empty() && !idle_.empty()) {
+      const std::size_t worker = idle_.front();
+      idle_.pop_front();
+      StartCall call = std::move(waiting_.front());
+      waiting_.pop_front();
+      double seconds = 0;
+      for (std::uint64_t i = 0; i < call.pieces; ++i)
+        seconds += workers_.piece_seconds(call.node, call.work.index + i);
+      const Time run_time = time_of(seconds / workers_.speeds[worker]);
+      running_.push({.end = now_ + run_time + time_of(workers_.call_seconds),
+                     .run_time = run_time,
+                     .worker = worker,
+                     .call = std::move(call)});
+      ++result_.calls;
+    }
+  }
+
+  const SimulatedWorkers& workers_;
+  std::uint32_t window_;
+  Engine engine_;
+  Tuner tuner_;
+  Time now_{};
+  std::deque<StartCall> waiting_;
+  std::deque<std::size_t> idle_;
+  std::priority_queue<Running> running_;
+  SimulatedRun result_;
+};
+
+}  // namespace
+
+SimulatedRun simulate(const Plan& plan, const std::vector<Value>& inputs,
+                      const SimulatedWorkers& workers,
+                      std::vector<std::unique_ptr<Optimiser>> optimisers,
+                      const std::optional<Decided>& before) {
+  return Simulation(plan, inputs, workers, std::move(optimisers)).run(before);
+}
+
+}  // namespace orchid::flow

@@ -1,0 +1,34 @@
+// simulated_workers.h: a flow on workers that are made up: the engine and the tuner as they are,
+// and a clock that jumps from one end of a call to the next.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "flow/engine.h"
+#include "flow/tuner.h"
+
+namespace orchid::flow {
+
+struct SimulatedWorkers {
+  std::vector<double> speeds;  // of each, relative
+  double call_seconds = 0;     // that a call costs beside its run, on its worker
+  std::uint32_t ahead = 0;     // calls that are open beyond those that run
+  /// What one piece takes on a worker of speed 1; `index` from 0, of the node.
+  std::function<double(std::uint32_t node, std::uint64_t index)> piece_seconds;
+};
+
+struct SimulatedRun {
+  double seconds = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t decisions = 0;
+};
+/// With the optimisers, or, without one, as decisions before the first call say.
+[[nodiscard]] SimulatedRun simulate(const Plan& plan, const std::vector<Value>& inputs,
+                                    const SimulatedWorkers& workers,
+                                    std::vector<std::unique_ptr<Optimiser>> optimisers,
+                                    const std::optional<Decided>& before = std::nullopt);
+
+}  // namespace orchid::flow
