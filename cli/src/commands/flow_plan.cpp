@@ -6,11 +6,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "commands/commands.h"
+#include "flow/optimiser.h"
 #include "flow/outlook.h"
 #include "flows/checked_file.h"
+#include "flows/flow_libraries.h"
 #include "flows/flow_values.h"
 #include "terminal/answers.h"
 #include "terminal/documents.h"
@@ -80,6 +84,7 @@ struct Prospects {
   std::string why;
   std::uint32_t workers = 1;
   std::uint32_t window = 1;
+  std::vector<std::pair<std::string, std::string>> optimisers;  // and what they go by
 };
 
 std::string why_by_gateway(const CheckedFile& checked, const PlanArguments& arguments) {
@@ -135,6 +140,8 @@ void print_text(Shell& shell, const flow::Plan& plan, const Prospects& all) {
   if (!hosts.empty()) shell.print_line(fmt::format("hosts: {}", fmt::join(hosts, ", ")));
   shell.print_line(fmt::format("{} {} run side by side, and {} are under way at most", all.workers,
                                all.workers == 1 ? "call" : "calls", all.window));
+  for (const auto& [name, description] : all.optimisers)
+    shell.print_line(fmt::format("optimised by {}: {}", name, description));
   Table table({"wave", "node", "kind", "calls", "side by side", "time", "critical", "why"});
   for (std::uint32_t wave = 0; wave < all.outlook.waves; ++wave)
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -173,7 +180,11 @@ Document document_of(const flow::Plan& plan, const Prospects& all) {
   Document hosts = Document::array();
   for (const FreeHost& host : all.hosts)
     hosts.push_back({{"host", host.name}, {"cores", host.cores}, {"cores_free", host.free}});
+  Document optimisers = Document::array();
+  for (const auto& [name, description] : all.optimisers)
+    optimisers.push_back({{"optimiser", name}, {"why", description}});
   return {{"flow", plan.name},
+          {"optimisers", optimisers},
           {"waves", all.outlook.waves},
           {"way", all.way},
           {"why", all.why},
@@ -195,7 +206,16 @@ ExitStatus run_plan(Shell& shell, const PlanArguments& arguments) {
   }
   auto inputs = known_values(checked->plan, given);
   if (!inputs) return shell.report(inputs.error());
-  const Prospects all = prospects_of(*checked, arguments, std::move(*inputs));
+  Prospects all = prospects_of(*checked, arguments, std::move(*inputs));
+  // A library is loaded, and so is found to be none before the flow runs.
+  const flow::OpenLibrary open = opener_of_libraries(arguments.file);
+  for (const flow::PlannedOptimiser& planned : checked->plan.optimisers) {
+    Result<std::unique_ptr<flow::Optimiser>> optimiser =
+        planned.is_library() ? open(planned)
+                             : Result<std::unique_ptr<flow::Optimiser>>(make_optimiser(planned));
+    if (!optimiser) return shell.report(optimiser.error());
+    all.optimisers.emplace_back((*optimiser)->name(), (*optimiser)->description());
+  }
   if (shell.json)
     print_document(shell, document_of(checked->plan, all));
   else

@@ -13,6 +13,8 @@
 #include "flow_run/flow_calls.h"
 #include "flow_run/flow_data.h"
 #include "flow_run/flow_driver.h"
+#include "flow_run/flow_tuning.h"
+#include "flows/flow_libraries.h"
 #include "flows/flow_progress.h"
 #include "flows/flow_signals.h"
 #include "flows/flow_source.h"
@@ -106,7 +108,7 @@ void remove_state(const std::string& file) {
   if (!file.empty()) std::filesystem::remove(file, error);
 }
 
-Document nodes_of(const flow::Plan& plan, const flow::Engine& engine) {
+Document nodes_of(const flow::Plan& plan, const flow::Engine& engine, const flow::Tuner* tuner) {
   Document nodes = Document::array();
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     const flow::NodeProgress progress = engine.progress(i);
@@ -114,12 +116,13 @@ Document nodes_of(const flow::Plan& plan, const flow::Engine& engine) {
                      {"state", to_string(progress.state)},
                      {"done", progress.done},
                      {"total", progress.total}});
+    if (tuner != nullptr && !tuner->why(i).empty()) nodes.back()["why"] = tuner->why(i);
   }
   return nodes;
 }
 
 ExitStatus deliver(Shell& shell, const flow::Plan& plan, const flow::Engine& engine,
-                   const RunArguments& arguments) {
+                   const RunArguments& arguments, const flow::Tuner* tuner) {
   const auto outputs = arguments.output.empty() ? outputs_of(plan, engine)
                                                 : write_outputs(plan, engine, arguments.output);
   if (!outputs) return shell.report(outputs.error());
@@ -127,15 +130,16 @@ ExitStatus deliver(Shell& shell, const flow::Plan& plan, const flow::Engine& eng
     print_document(shell, {{"flow", plan.name},
                            {"outcome", "done"},
                            {arguments.output.empty() ? "outputs" : "output_files", *outputs},
-                           {"nodes", nodes_of(plan, engine)}});
+                           {"nodes", nodes_of(plan, engine, tuner)}});
   else if (arguments.output.empty())
     print_document(shell, outputs->size() == 1 ? *outputs->begin() : *outputs);
   return ExitStatus::ok;
 }
 
 ExitStatus report_end(Shell& shell, const flow::Plan& plan, const flow::Engine& engine,
-                      const RunArguments& arguments) {
-  if (engine.outcome() == flow::FlowOutcome::done) return deliver(shell, plan, engine, arguments);
+                      const RunArguments& arguments, const flow::Tuner* tuner) {
+  if (engine.outcome() == flow::FlowOutcome::done)
+    return deliver(shell, plan, engine, arguments, tuner);
   const auto& failure = engine.failure();
   const std::string outcome = failure ? failure->outcome : "cancelled";
   const std::string reason =
@@ -148,7 +152,7 @@ ExitStatus report_end(Shell& shell, const flow::Plan& plan, const flow::Engine& 
                             {"message", reason},
                             {"flow", plan.name},
                             {"outcome", to_string(engine.outcome())},
-                            {"nodes", nodes_of(plan, engine)},
+                            {"nodes", nodes_of(plan, engine, tuner)},
                             {"exit_status", static_cast<int>(shell.status)}});
   else
     shell.note("orchid: " + reason + hint);
@@ -158,7 +162,8 @@ ExitStatus report_end(Shell& shell, const flow::Plan& plan, const flow::Engine& 
 /// Where Ctrl-C ends the flow, and elsewhere the process. What was reached is kept before the calls
 /// that run are waited for. Errors: those of keeping it.
 Result<void> drive_flow(Shell& shell, const flow::Plan& plan, flow::Engine& engine, Client& client,
-                        const RunArguments& arguments, bool needs_more) {
+                        const RunArguments& arguments, bool needs_more, flow::Tuner* tuner) {
+  if (tuner != nullptr) tuner->set_hosts(flow::host_situations(client.get("/v1/hosts")));
   const auto inbox = std::make_shared<flow::FlowInbox>();
   const flow::MadeCalls made =
       make_calls(shell, client, plan, arguments, needs_more, engine.key(), inbox);
@@ -177,6 +182,7 @@ Result<void> drive_flow(Shell& shell, const flow::Plan& plan, flow::Engine& engi
                .calls = *made.calls,
                .inbox = *inbox,
                .watch = progress,
+               .tuner = tuner,
                .follows_window = follows});
   return keep_state(engine, arguments.state);
 }
@@ -194,17 +200,20 @@ ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   if (!beginning) return shell.report(beginning.error());
   auto engine = make_engine(checked.plan, *beginning, std::max(arguments.at_once, 1U));
   if (!engine) return shell.report(engine.error());
+  const auto tuner = flow::make_tuner(checked.plan, opener_of_libraries(arguments.file));
+  if (!tuner) return shell.report(tuner.error());
   if (const auto made = make_output_folder(arguments.output); !made)
     return shell.report(made.error());
   // One that is done, and whose results could not be delivered, needs no workers.
   Result<void> kept;
   if (engine->outcome() != flow::FlowOutcome::done)
-    kept = drive_flow(shell, checked.plan, *engine, client, arguments, functions.any_needs_more());
+    kept = drive_flow(shell, checked.plan, *engine, client, arguments, functions.any_needs_more(),
+                      tuner->get());
   if (!kept) {
     if (engine->outcome() != flow::FlowOutcome::done) return shell.report(kept.error());
     if (!shell.json) shell.note("what was reached could not be kept: " + kept.error().message);
   }
-  const ExitStatus status = report_end(shell, checked.plan, *engine, arguments);
+  const ExitStatus status = report_end(shell, checked.plan, *engine, arguments, tuner->get());
   if (status == ExitStatus::ok) remove_state(arguments.state);
   return status;
 }

@@ -73,6 +73,11 @@ void FlowProgress::failed(const flow::AttemptFailed& attempt) {
     shell_.note(describe(plan_, attempt) + (attempt.again ? "; it is tried again" : ""));
 }
 
+/// Also with --json: what was printed may have another reason than was asked for.
+void FlowProgress::optimiser_failed(std::string_view trouble) {
+  shell_.note(visible_text(std::string(trouble), LineEnds::shown));
+}
+
 bool FlowProgress::look() {
   show_line();
   if (!keep_) return true;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,7 @@ class FlowProgress final : public flow::FlowWatch {
   void failed(const flow::AttemptFailed& attempt) override;
   [[nodiscard]] bool look() override;
   [[nodiscard]] bool interrupted() override;
+  void optimiser_failed(std::string_view trouble) override;
 
  private:
   void show_line();

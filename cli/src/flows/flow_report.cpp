@@ -64,12 +64,13 @@ ExitStatus show_flow(Shell& shell, const std::string& id) {
   }
   shell.print_line(fmt::format("{} {}: {}{}{}", status.id, status.name, status.state,
                                status.message.empty() ? "" : ": ", status.message));
-  Table table({"node", "kind", "state", "progress", "begun", "ended"});
+  Table table({"node", "kind", "state", "progress", "begun", "ended", "why"});
   const Document document = Document::parse(status.json);
   if (document.contains("nodes"))
     for (const Document& node : document["nodes"])
       table.add({text_of(node, "node"), text_of(node, "kind"), text_of(node, "state"),
-                 progress_of(node), text_of(node, "begun"), text_of(node, "ended")});
+                 progress_of(node), text_of(node, "begun"), text_of(node, "ended"),
+                 text_of(node, "why")});
   shell.print(table.text());
   return ExitStatus::ok;
 }

@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "libs/transport": ["libs/foundation", "libs/protocol"],
     "libs/lane_client": ["libs/foundation", "libs/protocol", "libs/transport"],
     "libs/sandbox": ["libs/foundation"],
+    "libs/optimiser": ["libs/foundation", "libs/processes", "libs/flow", "libs/sandbox"],
     "libs/function_abi": [],
     "scheduler-plugin/placement": ["libs/foundation"],
     "gateway": ["libs/foundation", "libs/processes", "libs/database", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "scheduler-plugin/placement"],
@@ -33,7 +34,7 @@ MAY_INCLUDE = {
     "scheduler-plugin/spank": ["scheduler-plugin/share"],
     "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "libs/function_abi"],
     "sdk/flow": ["libs/foundation", "libs/protocol", "libs/module", "libs/flow", "libs/function_abi", "sdk"],
-    "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "libs/flow", "sdk", "sdk/flow", "scheduler-plugin/pilot", "scheduler-plugin/placement",
+    "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "libs/flow", "libs/optimiser", "sdk", "sdk/flow", "scheduler-plugin/pilot", "scheduler-plugin/placement",
             "scheduler-plugin/share", "executor/topology"],
     "flows": ["libs/foundation", "libs/database", "libs/protocol", "libs/module", "libs/flow", "libs/sandbox", "sdk"],
     "functions": ["libs/function_abi"],
@@ -44,7 +45,7 @@ MAY_INCLUDE = {
 }
 # Where the project's own header folders stand: the first folder of an #include, and the part it belongs to.
 HEADER_ROOTS = {
-    "foundation": "libs/foundation", "function_abi": "libs/function_abi", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "flow": "libs/flow", "flow_run": "sdk/flow", "transport": "libs/transport", "lane_client": "libs/lane_client",
+    "foundation": "libs/foundation", "function_abi": "libs/function_abi", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "flow": "libs/flow", "flow_run": "sdk/flow", "optimiser": "libs/optimiser", "transport": "libs/transport", "lane_client": "libs/lane_client",
     "sandbox": "libs/sandbox", "placement": "scheduler-plugin/placement",
     "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share", "site": "scheduler-plugin/site",
     "orchid": None,  # function_abi and the SDK share it; the file decides

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""optimisers.py PROGRAMS SOURCES: flows that are optimised, by optimisers of ours and by libraries of a user: good ones, and ones that lie, hang
+or crash. Whatever they do, the flow gives what it gives without them, and what is wrong with them is said once."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+SOURCES = pathlib.Path(sys.argv[2]).resolve()
+HERE = pathlib.Path(__file__).resolve().parent
+COUNT = 50_000
+TOTAL = COUNT * (COUNT + 1)
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        sys.exit(f"{what}: {found!r} and not {wanted!r}")
+
+
+def expect_in(what, part, text):
+    if part not in text:
+        sys.exit(f"{what}: '{part}' is not in {text!r}")
+
+
+def flow(site, optimise):
+    path = site.folder / "optimised.yaml"
+    path.write_text(f"flow: optimised\noptimise: {optimise}\ninputs: {{n: u64}}\nnodes:\n  work: {{kind: map, takes: [n], partition: {{function: "
+                    "optimised.up_to, takes: [n]}, each: optimised.doubles, merge: optimised.total}\nedges: [{from: n, to: work.n}]\noutputs: {r: work}\n")
+    return path
+
+
+def run(site, optimise):
+    done = site.orchid("flow", "run", flow(site, optimise), "--input", f"n={COUNT}", "--workers", "2", "--json")
+    document = json.loads(done.stdout)
+    expect(f"the result with {optimise}", document["outputs"]["r"], TOTAL)
+    return document["nodes"][0].get("why", ""), done.stderr
+
+
+def ours_decide_and_say_why(site):
+    planned = site.orchid("flow", "plan", flow(site, "[speed, granularity]"), "--input", f"n={COUNT}").stdout
+    expect_in("what is planned", "optimised by speed: the node with the longest way", planned)
+    expect_in("what is planned", "optimised by granularity: ", planned)
+    why, said = run(site, "[speed, granularity, {power: {watts: 40, watts_per_core: 5}}]")
+    for part in ("speed: ", "granularity: ", "power: "):
+        expect_in("why", part, why)
+    expect_in("why", "declared watts", why)
+    if "optimiser" in said:
+        sys.exit(f"nothing was wrong, and it was said: {said}")
+
+
+def wrong_names_are_faults(site):
+    checked = site.orchid("flow", "check", flow(site, "[haste]"), check=False)
+    expect("the status of a wrong name", checked.returncode, 2)
+    expect_in("the fault", "optimised.yaml:2:12: there is no optimiser 'haste'", checked.stdout + checked.stderr)
+
+
+def a_library_decides(site):
+    why, said = run(site, "[{./as_told.so: {act: good}}]")
+    expect_in("why", "as_told: ", why)
+    if "decides in its place" in said:
+        sys.exit(f"the library was given up: {said}")
+    planned = site.orchid("flow", "plan", flow(site, "[./as_told.so]")).stdout
+    expect_in("what is planned", "optimised by as_told: does as it is told", planned)
+
+
+def bad_libraries_are_told_once(site):
+    for act, trouble in (("no_calls", "into 0 calls"), ("many_calls", "into 1000000000 calls"), ("unknown_node", "speaks of node 4000000000"),
+                         ("nobody", "on host 12 of"), ("hang", "does not decide within 100 ms"), ("crash", "has ended by signal 11")):
+        why, said = run(site, f"[{{./as_told.so: {{act: {act}}}}}]")
+        expect_in(f"what is said of one with {act}", trouble, said)
+        expect(f"how often it is said of one with {act}", said.count("'speed' decides in its place"), 1)
+        expect_in(f"why with {act}", "speed: ", why)
+
+
+def what_is_no_library_is_refused_before_the_flow_runs(site):
+    done = site.orchid("flow", "run", flow(site, "[./missing.so]"), "--input", "n=5", check=False)
+    if done.returncode == 0:
+        sys.exit("a flow ran whose optimiser is not there")
+    expect_in("the refusal", "optimiser './missing.so': ", done.stderr)
+
+
+def a_submitted_flow_is_optimised(site):
+    refused = site.orchid("flow", "submit", flow(site, "[./as_told.so]"), "--input", "n=5", check=False)
+    if refused.returncode == 0:
+        sys.exit("a library was taken for a submitted flow")
+    expect_in("the refusal", "only 'orchid flow run' loads", refused.stderr)
+    flow_id = site.orchid("flow", "submit", flow(site, "[speed, granularity]"), "--input", f"n={COUNT}").stdout.strip()
+    site.orchid("flow", "watch", flow_id)
+    expect("the result", int(site.orchid("flow", "result", flow_id).stdout), TOTAL)
+    expect_in("what is shown", "granularity: ", site.orchid("flow", "show", flow_id).stdout)
+
+
+with gateway(PROGRAMS, {**os.environ}) as one:
+    one.add_executor("flow")
+    wait_for(lambda: [executor["state"] for host in one.document("hosts")["hosts"] for executor in host["executors"]], bool,
+             "an executor is there", one.said)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", f"-I{SOURCES}/libs/optimiser/include", SOURCES / "tests/unit/optimiser/libraries/as_told.c",
+                    "-o", one.folder / "as_told.so"], check=True, timeout=COMMAND_TIMEOUT_S)
+    one.orchid("build", HERE / "optimised.cpp", "-o", one.folder / "optimised.orc")
+    one.orchid("deploy", one.folder / "optimised.orc")
+    ours_decide_and_say_why(one)
+    wrong_names_are_faults(one)
+    a_library_decides(one)
+    bad_libraries_are_told_once(one)
+    what_is_no_library_is_refused_before_the_flow_runs(one)
+    a_submitted_flow_is_optimised(one)
+print("flows that are optimised: ok")
