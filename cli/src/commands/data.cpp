@@ -195,8 +195,9 @@ ExitStatus run_list_data(Shell& shell) {
   return ExitStatus::ok;
 }
 
-ExitStatus run_describe_data(Shell& shell, const std::string& reference) {
-  const DataInfo data = shell.client().describe_data(reference);
+ExitStatus run_describe_data(Shell& shell, const std::string& reference, bool digest) {
+  Client client = shell.client();
+  const DataInfo data = digest ? client.digest_data(reference) : client.describe_data(reference);
   if (shell.json) {
     print_answer(shell, data.json);
     return ExitStatus::ok;
@@ -206,6 +207,7 @@ ExitStatus run_describe_data(Shell& shell, const std::string& reference) {
   table.add(
       {"size", to_string(ByteCount{data.size}) + " (" + std::to_string(data.size) + " bytes)"});
   table.add({"state", data.state});
+  if (!data.digest.empty()) table.add({"digest", data.digest});
   table.add({"hosts", names_of_hosts(data.hosts)});
   if (!data.arriving_at.empty()) table.add({"being copied to", names_of_hosts(data.arriving_at)});
   table.add({"copies wanted", "at least " + std::to_string(data.copies_wanted)});
@@ -303,10 +305,16 @@ void add_others(CLI::App& data, Shell& shell) {
   list->callback([&shell] { shell.status = run_list_data(shell); });
 
   auto* describe = add_command(data, shell, "describe", "Show where a data object is",
-                               "  orchid data describe climate");
+                               "  orchid data describe climate\n"
+                               "  orchid data describe climate --digest");
   auto reference = std::make_shared<std::string>();
   describe->add_option("DATA", *reference, "NAME, NAME@VERSION or an id")->required();
-  describe->callback([&shell, reference] { shell.status = run_describe_data(shell, *reference); });
+  auto digest = std::make_shared<bool>(false);
+  describe->add_flag("--digest", *digest,
+                     "its SHA-256, too; the first time all its bytes are read for that");
+  describe->callback([&shell, reference, digest] {
+    shell.status = run_describe_data(shell, *reference, *digest);
+  });
 
   auto* remove = add_command(
       data, shell, "delete", "Remove data objects; calls that run keep theirs",

@@ -52,6 +52,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                [this](const ControlMessage& message) {
                  if (gateway_) gateway_->send(message);
                }),
+      digests_(io, data_,
+               [this](const ControlMessage& message) {
+                 if (gateway_) gateway_->send(message);
+               }),
       memory_(io, children_, data_, options_.memory,
               [this](const ControlMessage& message) {
                 if (gateway_) gateway_->send(message);
@@ -85,6 +89,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                       },
                       [this](const DataId& data) {
                         copying_.dropped(data);
+                        digests_.dropped(data);
                         lanes_.drop_data(data);
                       }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
@@ -152,6 +157,7 @@ void Agent::reclaim(std::string_view why) {
   depots_.stop();
   lanes_.evict_all();
   copying_.end_all();
+  digests_.end_all();
   memory_of_calls_.end_all();
   memory_.end_all();
   data_.end();
@@ -161,7 +167,8 @@ void Agent::reclaim(std::string_view why) {
 
 void Agent::finish_reclaim() {
   const auto since = std::chrono::steady_clock::now() - *reclaimed_at_;
-  const bool clear = lanes_.sessions() == 0 && children_.watched() == 0 && data_.settled();
+  const bool clear =
+      lanes_.sessions() == 0 && children_.watched() == 0 && data_.settled() && digests_.idle();
   const bool told = !gateway_ || gateway_->flushed();
   if ((clear && told) || since >= longest_reclaim) {
     log::info("event=reclaimed milliseconds={} sessions_left={} processes_left={}",
@@ -329,6 +336,8 @@ void Agent::obey_about_data(const ControlMessage& message) {
           data_.obey(m);
         else if constexpr (requires { copying_.obey(m); })
           copying_.obey(m);
+        else if constexpr (requires { digests_.obey(m); })
+          digests_.obey(m);
         else if constexpr (requires { data_of_calls_.obey(m); })
           data_of_calls_.obey(m);
         else if constexpr (requires { memory_.obey(m); })

@@ -17,6 +17,7 @@
 #include "code/compiler_pool.h"
 #include "control_client.h"
 #include "data/data_copying.h"
+#include "data/data_digests.h"
 #include "data/data_of_calls.h"
 #include "data/data_service.h"
 #include "depots/call_services.h"
@@ -126,6 +127,7 @@ class Agent {
   DataOfCalls data_of_calls_;
   DepotPool depots_;
   DataCopying copying_;
+  DataDigests digests_;
   MemoryLeases memory_;
   MemoryOfCalls memory_of_calls_;
   std::map<std::string, std::uint64_t> counters_;

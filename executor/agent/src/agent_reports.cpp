@@ -43,6 +43,7 @@ void Agent::complete_hello(ControlHello& hello) {
   hello.data = data_.introduce();
   hello.copies_data = true;
   hello.leases_memory = true;
+  hello.digests_data = true;
   hello.memory = memory_.introduce(now);
 }
 

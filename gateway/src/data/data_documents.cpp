@@ -38,6 +38,7 @@ Json describe(const DataObject& object, const DataMoment& moment) {
       {"version", object.name.empty() ? Json() : Json(object.version)},
       {"bytes", object.bytes.value},
       {"state", to_string(object.state)},
+      {"digest", object.digest.empty() ? Json() : Json(object.digest)},
       {"created", wall_time(object.created, moment)},
       {"expires",
        object.expires == MonotonicTime::max() ? Json() : Json(wall_time(object.expires, moment))},

@@ -179,6 +179,7 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
       used_by_.at(object.tenant.uid) += object.bytes.value;
       forget_lost(object);
     }
+    if (object.digest.empty()) object.digest = held.digest;
     // Who was away when fewer or more were wished for has the old number.
     if (!found->is_wish_said) object.copies = std::max(object.copies, terms.copies);
     return hold(object, holder);
@@ -193,7 +194,8 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
                     .created = now - held.created_ago,
                     .order = std::min(held.order, largest_believed),
                     .expires = data_end(terms.expires_in, now),
-                    .copies = terms.copies};
+                    .copies = terms.copies,
+                    .digest = held.digest};
   if (!object.name.empty() && !take_name(object, drops, now)) lose_name(object, now);
   by_tenant_[object.tenant.uid].insert(object.id);
   used_by_[object.tenant.uid] += object.bytes.value;
@@ -202,6 +204,14 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
   entered.object = std::move(object);
   entered.may_return = true;
   hold(entered.object, holder);
+}
+
+/// The first one holds: it never changes.
+const DataObject* DataCatalogue::keep_digest(DataId id, const std::string& digest) {
+  Kept* found = kept(id);
+  if (found == nullptr || found->object.state != DataState::sealed) return nullptr;
+  if (found->object.digest.empty()) found->object.digest = digest;
+  return &found->object;
 }
 
 /// False: the name went on without its executor, and the number is that of newer bytes.

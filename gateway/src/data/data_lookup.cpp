@@ -99,6 +99,12 @@ Result<DataObject> DataService::describe(uid_t tenant, const DataReference& refe
   return fail(std::move(found.error()));
 }
 
+void DataService::digest(uid_t tenant, const DataReference& reference, Done<DataObject> done) {
+  auto found = lookup(tenant, reference);
+  if (!found) return done(fail(std::move(found.error())));
+  digests_.ask(**found, std::move(done));
+}
+
 std::vector<DataObject> DataService::list(uid_t tenant) const {
   std::vector<DataObject> all;
   for (const DataObject* object : catalogue_.of_tenant(tenant))

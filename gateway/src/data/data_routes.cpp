@@ -77,6 +77,7 @@ void DataRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/data/{}", {}, bind(&DataRoutes::get));
   router.add(Method::delete_, "/v1/data/{}", {}, bind(&DataRoutes::remove));
   router.add(Method::get, "/v1/data/{}/document", {}, bind(&DataRoutes::describe));
+  router.add(Method::get, "/v1/data/{}/digest", {}, bind(&DataRoutes::digest));
   router.add(Method::post, "/v1/data/{}/copies", {.body = largest_document},
              bind(&DataRoutes::copy));
 }
@@ -184,6 +185,22 @@ void DataRoutes::describe(Request& request, const Reply& reply) {
         if (!found) return reply.send(refuse_data(found.error()));
         reply.send(named(json_response(200, data_json(*found, moment_of(parts_.clock))), *found));
       });
+}
+
+/// Answered when its bytes have been read.
+void DataRoutes::digest(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse_data(reference.error()));
+  auto done = [this, reply](const Result<DataObject>& found) {
+    if (!found) return reply.send(refuse_data(found.error()));
+    reply.send(named(json_response(200, data_json(*found, moment_of(parts_.clock))), *found));
+  };
+  parts_.control([&data = parts_.data, here = parts_.here, tenant = request.identity.tenant.uid,
+                  reference = std::move(*reference), done = std::move(done)]() mutable {
+    data.digest(tenant, reference, [here, done = std::move(done)](Result<DataObject> found) {
+      here([done, found = std::move(found)] { done(found); });
+    });
+  });
 }
 
 /// It is on its way when this is answered, unless it is there already.

@@ -34,7 +34,13 @@ DataService::DataService(Parts parts, Options options)
            .keep = [this](const std::vector<DataId>& ids) { return keeper_of(ids); },
            .find = [this](uid_t tenant,
                           const DataReference& reference) { return lookup(tenant, reference); }},
-          {.owner = options.owner}) {
+          {.owner = options.owner}),
+      digests_({.loop = parts_.loop,
+                .broker = parts_.broker,
+                .messages = parts_.messages,
+                .send = parts_.send,
+                .catalogue = catalogue_},
+               options.answer_within) {
   catalogue_.count_besides(options.leased);
   parts_.loop.add(*this);
   const auto listen = [this](const ExecutorId& executor, const auto& message) {
@@ -343,6 +349,7 @@ void DataService::tick(MonotonicTime now) {
   give_up_late(now);
   hear_waiting_offers();
   copies_.tick(now);
+  digests_.tick(now);
 }
 
 void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {

@@ -7,6 +7,7 @@
 
 #include "data_json.h"
 #include "name_list.h"
+#include "protocol/digest.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 
@@ -119,6 +120,15 @@ struct DataEncoder {
     return json;
   }
   Json operator()(const DataKept& m) const { return with_data_id("data_kept", m.data); }
+  Json operator()(const DigestData& m) const { return with_data_id("digest_data", m.data); }
+  Json operator()(const DataDigest& m) const {
+    Json json = with_data_id("data_digest", m.data);
+    json["digest"] = m.digest;
+    return json;
+  }
+  Json operator()(const DataNotDigested& m) const {
+    return with_reason(with_data_id("data_not_digested", m.data), m);
+  }
   Json operator()(const FindData& m) const {
     return {{"type", "find_data"},
             {"question", m.question},
@@ -202,6 +212,13 @@ std::string parse_transfer_key(const JsonObject& f) {
       key.find_first_not_of("0123456789abcdef") != std::string::npos)
     f.fault("key", "must have 32 hexadecimal digits");
   return key;
+}
+
+std::string parse_data_digest(const JsonObject& f) {
+  constexpr std::size_t longest = 71;
+  std::string digest = f.text("digest", longest);
+  if (!is_digest(digest)) f.fault("digest", "must be sha256: and 64 hexadecimal digits");
+  return digest;
 }
 
 /// What both ends of a transfer say of it.
@@ -319,6 +336,10 @@ std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_v
     return DataRefused{data(), f.parsed("code", parse_error_code), f.text("message")};
   if (type == "data_sealed") return DataSealed{data(), parse_data_bytes(f, "bytes")};
   if (type == "data_dropped") return DataDropped{data(), f.parsed("reason", parse_data_end)};
+  if (type == "digest_data") return DigestData{data()};
+  if (type == "data_digest") return DataDigest{data(), parse_data_digest(f)};
+  if (type == "data_not_digested")
+    return DataNotDigested{data(), f.parsed("code", parse_error_code), f.text("message")};
   if (auto copy = parse_copy_message(f, type)) return copy;
   return parse_data_of_call(f, type);
 }
@@ -339,6 +360,7 @@ Json to_json(const std::vector<DataHeld>& held) {
               {"created_ms_ago", one.created_ago.count()},
               {"order", one.order}};
     describe_data(json, one.terms);
+    if (!one.digest.empty()) json["digest"] = one.digest;
     list.push_back(std::move(json));
   }
   return list;
@@ -351,7 +373,8 @@ std::vector<DataHeld> parse_data_held(const std::vector<JsonObject>& list) {
     held.push_back({.data = f.parsed("data", parse_data_id, "must be the id of data"),
                     .terms = parse_data_terms(f),
                     .created_ago = parse_data_time(f, "created_ms_ago"),
-                    .order = parse_data_order(f)});
+                    .order = parse_data_order(f),
+                    .digest = f.has("digest") ? parse_data_digest(f) : std::string()});
   return held;
 }
 

@@ -20,6 +20,7 @@ std::optional<ControlMessage> refusal_of(const JsonObject& f, std::string_view t
   if (type == "fetch_data")
     return DataNotFetched{
         .data = data(), .transfer = number("transfer"), .have = {}, .code = code, .message = why};
+  if (type == "digest_data") return DataNotDigested{data(), code, why};
   if (type == "find_data" || type == "publish_data")
     return DataDeclined{number("question"), code, why};
   if (type == "find_memory") return MemoryNotFound{number("question"), code, why};

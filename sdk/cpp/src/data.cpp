@@ -113,6 +113,13 @@ DataInfo Client::describe_data(std::string_view reference) {
   return sdk::parse_data(session_->get(data_path(reference) + "/document").text());
 }
 
+DataInfo Client::digest_data(std::string_view reference) {
+  return sdk::parse_data(session_
+                             ->request({.target = data_path(reference) + "/digest",
+                                        .timeout = std::chrono::milliseconds(0)})
+                             .text());
+}
+
 std::vector<DataInfo> Client::list_data() {
   return sdk::parse_data_list(session_->get("/v1/data").text());
 }

@@ -53,6 +53,7 @@ struct DataWorld {
     executor.host.cores = {0};
     executor.lane_socket = "/run/" + id.value();
     executor.data_memory = 1_GiB;
+    executor.digests_data = true;
     return executor;
   }
   void join(const Executor& executor, const std::vector<DataHeld>& held = {}) {

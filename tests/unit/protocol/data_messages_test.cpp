@@ -86,6 +86,19 @@ TEST_CASE("every message about data comes back as it was") {
   CHECK_FALSE(data_back(CapacityReport{}).data_used.has_value());
 }
 
+TEST_CASE("what is said about digests comes back as it was, and a digest has one form") {
+  const DataId data = make_data_id();
+  const std::string digest = "sha256:" + std::string(64, 'd');
+  CHECK(data_back(DigestData{data}).data == data);
+  CHECK(data_back(DataDigest{data, digest}).digest == digest);
+  const auto refused = data_back(DataNotDigested{data, ErrorCode::data_lost, "gone"});
+  CHECK(refused.code == ErrorCode::data_lost);
+  CHECK(refused.message == "gone");
+  for (const std::string& bad :
+       {std::string(), std::string(64, 'd'), "sha256:" + std::string(64, 'D'), digest + "d"})
+    CHECK(data_fault_of(DataDigest{data, bad}).find("'digest'") != std::string::npos);
+}
+
 TEST_CASE("what is said about copies comes back as it was") {
   const DataId data = make_data_id();
   const std::string key(32, 'c');
@@ -133,7 +146,8 @@ TEST_CASE("a hello tells of data memory and what is in it, or of none") {
       {.data = make_data_id(),
        .terms = weather_terms(),
        .created_ago = std::chrono::seconds(5),
-       .order = 17},
+       .order = 17,
+       .digest = "sha256:" + std::string(64, '7')},
       {.data = make_data_id(),
        .terms = {.tenant = {}, .bytes = {}, .name = {}, .secret = std::string(64, '0')}}};
   const auto told = [](const ControlHello& hello) {
@@ -157,8 +171,10 @@ TEST_CASE("a hello with as many objects as an executor may have fits into a fram
   longest.tenant.name = std::string(256, 't');
   longest.tenant.uid = ~0U;
   longest.copies = limits::data_copies;
-  const ControlHello hello{.data = std::vector<DataHeld>(limits::data_per_executor,
-                                                         {.terms = longest, .order = 1ULL << 62U})};
+  const ControlHello hello{
+      .data = std::vector<DataHeld>(
+          limits::data_per_executor,
+          {.terms = longest, .order = 1ULL << 62U, .digest = "sha256:" + std::string(64, 'd')})};
   CHECK(parse_control_frame(encode({.body = hello})).has_value());
 }
 

@@ -336,7 +336,8 @@ std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
     DataHeld one{.data = data,
                  .terms = object.terms,
                  .created_ago = duration_cast<milliseconds>(now - object.created),
-                 .order = object.order};
+                 .order = object.order,
+                 .digest = object.digest};
     one.terms.expires_in.reset();
     if (object.expires != MonotonicTime::max())
       one.terms.expires_in =
@@ -344,6 +345,16 @@ std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
     held.push_back(std::move(one));
   }
   return held;
+}
+
+void DataBook::keep_digest(const DataId& data, std::string digest) {
+  if (const auto found = objects_.find(data); found != objects_.end())
+    found->second.digest = std::move(digest);
+}
+
+std::string DataBook::digest_of(const DataId& data) const {
+  const auto found = objects_.find(data);
+  return found == objects_.end() ? std::string() : found->second.digest;
 }
 
 DataBook::Share DataBook::share_of(std::uint32_t tenant) const {

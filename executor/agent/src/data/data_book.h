@@ -150,6 +150,11 @@ class DataBook {
   [[nodiscard]] std::vector<DataId> keep_only(const std::unordered_set<DataId>& known);
   [[nodiscard]] std::vector<DataId> drop_all();
 
+  /// It has that digest: its bytes never change.
+  void keep_digest(const DataId& data, std::string digest);
+  /// Empty: it is not known, or there is no such object.
+  [[nodiscard]] std::string digest_of(const DataId& data) const;
+
   /// The sealed ones, with the time that they have left.
   [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;
   [[nodiscard]] bool contains(const DataId& data) const { return objects_.contains(data); }
@@ -178,6 +183,7 @@ class DataBook {
     MonotonicTime used;
     unsigned pins = 0;                     // who has it mapped, and readers
     std::optional<std::uint64_t> made_by;  // the worker whose call has made it, and has not ended
+    std::string digest = {};               // when it is known
     std::uint64_t sealed_as = 0;           // of those that calls seal, in their order
     enum class Place : std::uint8_t { memory, to_disk, disk, from_disk };
     Place place = Place::memory;

@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "data/data_book.h"
@@ -94,6 +95,9 @@ class DataService {
   /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
   /// `system`.
   [[nodiscard]] Result<Opened> lend(const DataId& data);
+  void keep_digest(const DataId& data, std::string digest) {
+    book_.keep_digest(data, std::move(digest));
+  }
   /// The room that a copy is written into, by a process that has it until `leave`. Errors: as of
   /// `DataBook::open_for_copy`; `system`.
   [[nodiscard]] Result<Opened> open_for_copy(const DataId& data);

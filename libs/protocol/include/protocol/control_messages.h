@@ -133,6 +133,7 @@ struct ControlHello {
   std::vector<DataHeld> data = {};             // the sealed ones
   bool copies_data = false;    // it sends data to other executors, and fetches it from them
   bool leases_memory = false;  // of its memory for data
+  bool digests_data = false;   // when it is asked to
   std::vector<MemoryHeld> memory = {};  // the leases of it
 };
 
@@ -229,10 +230,10 @@ using ControlMessage =
     std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
                  CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
                  OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
-                 DataDropped, DataKept, DataOffered, DataNotOffered, DataFetched, DataNotFetched,
-                 FindData, PublishData, DataFound, DataAccepted, DataDeclined, LeaseMemory,
-                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded, FindMemory,
-                 MemoryFound, MemoryNotFound>;
+                 DataDropped, DataKept, DigestData, DataDigest, DataNotDigested, DataOffered,
+                 DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData, DataFound,
+                 DataAccepted, DataDeclined, LeaseMemory, RenewMemory, EndMemory, MemoryLeased,
+                 MemoryRefused, MemoryEnded, FindMemory, MemoryFound, MemoryNotFound>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

@@ -48,6 +48,7 @@ struct DataHeld {
   DataTerms terms;
   std::chrono::milliseconds created_ago{0};
   std::uint64_t order = 0;  // as of `SealData`
+  std::string digest = {};  // "sha256:…"; empty: nobody has asked for it yet
   friend bool operator==(const DataHeld&, const DataHeld&) = default;
 };
 
@@ -89,6 +90,12 @@ struct WishCopies {
 /// There are enough copies without this one: it goes, unless somebody uses it. Answered by
 /// `DataDropped`, as `evicted`, or by `DataKept`.
 struct SpareData {
+  DataId data;
+};
+
+/// The digest of a sealed object is wanted. Answered by `DataDigest`, or `DataNotDigested`. To
+/// executors whose hello has `digests_data`.
+struct DigestData {
   DataId data;
 };
 
@@ -185,6 +192,17 @@ struct DataKept {
   DataId data;
 };
 
+struct DataDigest {
+  DataId data;
+  std::string digest;  // "sha256:…"
+};
+
+struct DataNotDigested {
+  DataId data;
+  ErrorCode code = ErrorCode::internal;  // data_lost, no_capacity, no_data_memory, system, …
+  std::string message;
+};
+
 // What calls ask for: to a gateway whose welcome has `names_data`. The executor numbers its
 // questions; the gateway answers each.
 
@@ -237,7 +255,7 @@ struct DataDeclined {
 using DataMessage =
     std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
                  EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataKept,
-                 DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData,
-                 DataFound, DataAccepted, DataDeclined>;
+                 DigestData, DataDigest, DataNotDigested, DataOffered, DataNotOffered, DataFetched,
+                 DataNotFetched, FindData, PublishData, DataFound, DataAccepted, DataDeclined>;
 
 }  // namespace orchid

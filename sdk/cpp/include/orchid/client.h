@@ -98,6 +98,7 @@ struct DataInfo {
   std::vector<std::string> hosts;
   std::vector<std::string> arriving_at{};  // hosts to which it is being copied
   std::uint32_t copies_wanted = 1;         // at least
+  std::string digest{};                    // "sha256:…"; empty: nobody has asked for it yet
   std::string json;                        // the gateway's whole answer
   /// "climate@3", or the id of one without a name.
   [[nodiscard]] std::string label() const {
@@ -186,6 +187,8 @@ class Client {
   /// `reference`: "NAME", "NAME@3" or an id. Errors: `not_found`, also when no copy is left.
   void get_data(std::string_view reference, const DataTaker& take);
   [[nodiscard]] DataInfo describe_data(std::string_view reference);
+  /// The same with its SHA-256. The first time the bytes are read for it, on a host that has them.
+  [[nodiscard]] DataInfo digest_data(std::string_view reference);
   [[nodiscard]] std::vector<DataInfo> list_data();
   /// Orders copies, and does not wait for them: `arriving_at` says where they are to be. Errors:
   /// `not_found`, also of a host that keeps no data of yours.

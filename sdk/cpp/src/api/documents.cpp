@@ -79,6 +79,7 @@ DataInfo read_data(const JsonObject& o) {
           .hosts = any.texts("hosts"),
           .arriving_at = any.texts("arriving_at"),
           .copies_wanted = any.number<std::uint32_t>("copies_wanted", {.otherwise = 1}),
+          .digest = any.text("digest"),
           .json = o.dump()};
 }
 

@@ -108,6 +108,9 @@ class DataCatalogue {
   /// False: there is no such sealed object.
   bool want_copies(DataId id, std::uint32_t copies);
 
+  /// A holder says that it has this digest. Null: it is no sealed object.
+  const DataObject* keep_digest(DataId id, const std::string& digest);
+
   /// Of this tenant alone. Errors: `not_found`, `data_lost`.
   [[nodiscard]] Result<const DataObject*> find(uid_t tenant, const DataReference& reference,
                                                MonotonicTime now) const;

@@ -32,6 +32,7 @@ class DataRoutes final : public Routes {
   void make(Request& request, const Reply& reply);
   void get(Request& request, const Reply& reply);
   void describe(Request& request, const Reply& reply);
+  void digest(Request& request, const Reply& reply);
   void copy(Request& request, const Reply& reply);
   void list(Request& request, const Reply& reply);
   void remove(Request& request, const Reply& reply);

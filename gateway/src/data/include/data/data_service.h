@@ -16,6 +16,7 @@
 #include "calls/call.h"
 #include "data/data_catalogue.h"
 #include "data/data_copy_service.h"
+#include "data/data_digests.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
 #include "leases/broker_loop.h"
@@ -86,6 +87,8 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Result<ReachableData> find(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] Result<DataObject> describe(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] std::vector<DataObject> list(uid_t tenant) const;
+  /// The same as `describe`, with its digest. Errors: as of that, and of `DataDigests::ask`.
+  void digest(uid_t tenant, const DataReference& reference, Done<DataObject> done);
   /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
   [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
                                     const Precondition& precondition);
@@ -162,6 +165,7 @@ class DataService final : private ActionPerformer {
   MonotonicTime executors_back_ = MonotonicTime::max();  // not before the start
   DataCatalogue catalogue_;
   DataCopyService copies_;
+  DataDigests digests_;
   std::map<DataId, Making> making_;
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;

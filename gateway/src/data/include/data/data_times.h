@@ -22,4 +22,11 @@ namespace orchid::gateway {
   return std::chrono::seconds(bytes.value / slowest);
 }
 
+/// Its bytes are read once, from disk perhaps.
+[[nodiscard]] constexpr std::chrono::milliseconds time_to_digest(ByteCount bytes) {
+  constexpr std::chrono::seconds least{60};
+  constexpr std::uint64_t slowest = 64 << 20;  // bytes a second
+  return least + std::chrono::seconds(bytes.value / slowest);
+}
+
 }  // namespace orchid::gateway

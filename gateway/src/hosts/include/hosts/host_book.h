@@ -42,6 +42,7 @@ struct Executor {
   std::optional<ByteCount> data_memory{};              // for data objects; nothing: it keeps none
   bool copies_data = false;                            // to and from other executors
   bool leases_memory = false;                          // of its memory for data
+  bool digests_data = false;                           // when it is asked to
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not
