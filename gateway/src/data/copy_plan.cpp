@@ -28,6 +28,13 @@ std::set<std::string> lasting_machines(const DataObject& object,
 
 }  // namespace
 
+Distance distance_between(const Executor& left, const Executor& right) {
+  if (left.host.boot_id == right.host.boot_id) return Distance::machine;
+  const bool is_one_cluster =
+      !left.grant.cluster.empty() && left.grant.cluster == right.grant.cluster;
+  return is_one_cluster ? Distance::cluster : Distance::elsewhere;
+}
+
 std::size_t lasting_copies(const DataObject& object, std::span<const CopyPlace> places) {
   return lasting_machines(object, places).size();
 }

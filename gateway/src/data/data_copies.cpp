@@ -210,17 +210,18 @@ bool DataCopies::any_left(const Key& key, const Order& order) const {
   });
 }
 
-/// Of those that answer the one that was tried least, then the one that has least to do.
+/// Of those that answer the one that was tried least, then the nearest, then the one that has least
+/// to do.
 std::optional<ExecutorId> DataCopies::sender_for(const Key& key, const Order& order) const {
   std::optional<ExecutorId> best;
-  std::tuple<unsigned, std::size_t> best_rank;
+  std::tuple<unsigned, Distance, std::size_t> best_rank;
   for (const DataHolder& holder : catalogue_.sealed(key.first)->holders) {
     const ExecutorId& one = holder.executor;
     const auto tried = order.tries.find(one);
     const unsigned tries = tried == order.tries.end() ? 0 : tried->second;
     const std::size_t busy = sends(one);
     if (!answers_(one) || tries >= options_.tries || busy >= options_.sends) continue;
-    const std::tuple rank{tries, busy};
+    const std::tuple rank{tries, distances_(one, key.second), busy};
     if (best && rank >= best_rank) continue;
     best = one;
     best_rank = rank;

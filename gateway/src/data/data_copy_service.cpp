@@ -19,8 +19,13 @@ DataCopyService::DataCopyService(Parts parts, Options options)
     : parts_(std::move(parts)),
       options_(options),
       copies_(
-          parts_.catalogue, [this](const ExecutorId& id) { return can_send(id); },
-          options_.copies) {
+          parts_.catalogue, [this](const ExecutorId& id) { return can_send(id); }, options_.copies,
+          [this](const ExecutorId& from, const ExecutorId& to) {
+            const Executor* sender = parts_.broker.hosts().find(from);
+            const Executor* taker = parts_.broker.hosts().find(to);
+            return sender == nullptr || taker == nullptr ? Distance::elsewhere
+                                                         : distance_between(*sender, *taker);
+          }) {
   parts_.messages.on<DataOffered>([this](const ExecutorId& from, const DataOffered& m) {
     // Others connect there: only the port is the executor's to say now.
     const Executor* executor = parts_.broker.hosts().find(from);

@@ -39,8 +39,10 @@ class CopyHistory {
  public:
   explicit CopyHistory(unsigned seed)
       : random_(seed),
-        copies_(books_, [this](const ExecutorId& id) { return executors_.at(id).answers; },
-                {.sends = 2, .receives = 2}) {
+        copies_(
+            books_, [this](const ExecutorId& id) { return executors_.at(id).answers; },
+            {.sends = 2, .receives = 2},
+            [](const ExecutorId&, const ExecutorId&) { return Distance::elsewhere; }) {
     for (const char* name : {"a", "b", "c", "d"}) executors_[ExecutorId(name)];
   }
 

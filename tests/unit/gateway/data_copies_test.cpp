@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,7 +23,12 @@ const ExecutorId target("e3");
 
 struct CopyWorld {
   explicit CopyWorld(DataCopies::Options options = {})
-      : copies(data, [this](const ExecutorId& id) { return !silent.contains(id); }, options) {}
+      : copies(
+            data, [this](const ExecutorId& id) { return !silent.contains(id); }, options,
+            [this](const ExecutorId& from, const ExecutorId&) {
+              const auto known = distances.find(from);
+              return known == distances.end() ? Distance::elsewhere : known->second;
+            }) {}
 
   /// An object that these have.
   DataId put(const std::vector<ExecutorId>& holders, std::uint64_t bytes = 100) {
@@ -80,6 +86,7 @@ struct CopyWorld {
 
   DataCatalogue data{{}};
   std::set<ExecutorId> silent;
+  std::map<ExecutorId, Distance> distances;  // to the target; others are elsewhere
   DataCopies copies;
   std::vector<CopyAction> pending;
   MonotonicTime now{std::chrono::hours(1)};
@@ -104,6 +111,36 @@ TEST_CASE("a copy is charged where it is written, and is one more when it is sea
   CHECK(world.data.used_at(target) == ByteCount{100});
   CHECK(world.data.used_by(anna) == ByteCount{100});  // whose object is one, however many copies
   CHECK(world.copies.under_way() == 0);
+}
+
+TEST_CASE("a copy comes from the nearest holder, and from the next one when that fails") {
+  const ExecutorId third("e4");
+  CopyWorld world;
+  const DataId id = world.put({first, second, third});
+  world.distances = {{second, Distance::cluster}, {third, Distance::machine}};
+  REQUIRE(world.copies.begin(id, {target, "n3"}, world.now).has_value());
+  static_cast<void>(world.next<MakeCopyRoom>());
+  world.copies.made(target, id, world.now);
+  const auto nearest = world.next<OfferCopy>();
+  CHECK(nearest.from == third);
+  world.copies.not_offered(third, nearest.transfer, broken, world.now);
+  static_cast<void>(world.next<EndTransfer>());
+  CHECK(world.next<OfferCopy>().from == second);
+}
+
+TEST_CASE("one machine is nearer than one cluster, and what has no cluster is in none") {
+  Executor left{.id = first};
+  Executor right{.id = second};
+  left.host.boot_id = "one";
+  right.host.boot_id = "other";
+  CHECK(distance_between(left, right) == Distance::elsewhere);
+  left.grant.cluster = right.grant.cluster = "alps";
+  CHECK(distance_between(left, right) == Distance::cluster);
+  right.grant.cluster = "jura";
+  CHECK(distance_between(left, right) == Distance::elsewhere);
+  right.host.boot_id = "one";
+  CHECK(distance_between(left, right) == Distance::machine);
+  CHECK(Distance::machine < Distance::cluster);
 }
 
 TEST_CASE("there is one copy at a time on its way to an executor, and none to a holder") {

@@ -23,6 +23,14 @@ struct CopyPlace {
   MonotonicTime ends = MonotonicTime::max();
 };
 
+/// How far bytes have to go from one executor to another; the nearest is the least.
+enum class Distance : std::uint8_t {
+  machine,    // both are on it
+  cluster,    // of one batch system
+  elsewhere,  // as far as the gateway knows
+};
+[[nodiscard]] Distance distance_between(const Executor& left, const Executor& right);
+
 /// On how many machines the object is, or is about to be, that are not about to go.
 [[nodiscard]] std::size_t lasting_copies(const DataObject& object,
                                          std::span<const CopyPlace> places);

@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "data/copy_plan.h"
 #include "data/data_catalogue.h"
 #include "foundation/result.h"
 
@@ -84,8 +85,12 @@ class DataCopies {
   };
   /// Whether an executor answers, as far as is known.
   using Answers = std::function<bool(const ExecutorId&)>;
-  DataCopies(DataCatalogue& catalogue, Answers answers, Options options)
-      : catalogue_(catalogue), answers_(std::move(answers)), options_(options) {}
+  using Distances = std::function<Distance(const ExecutorId& from, const ExecutorId& to)>;
+  DataCopies(DataCatalogue& catalogue, Answers answers, Options options, Distances distances)
+      : catalogue_(catalogue),
+        answers_(std::move(answers)),
+        distances_(std::move(distances)),
+        options_(options) {}
 
   /// Errors, nothing changed: as of `DataCatalogue::begin_copy`.
   [[nodiscard]] Result<void> begin(DataId data, DataHolder to, MonotonicTime now);
@@ -154,6 +159,7 @@ class DataCopies {
 
   DataCatalogue& catalogue_;
   Answers answers_;
+  Distances distances_;
   Options options_;
   Orders orders_;
   /// What is said of the transfers of a gateway before this one is about none of these.
