@@ -46,6 +46,8 @@ struct Configuration {
   std::filesystem::path data_durable;          // where data is kept beyond our end; empty: nowhere
   std::optional<ByteCount> data_durable_size;  // there at most; default: 16 times the memory
   ByteCount code_store = 1_GiB;                // bound of the code store on disk
+  /// That modules which functions make may take to compile in an hour, of each user; 1 and more.
+  std::chrono::seconds compile_quota{60};
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
   LaneFabric lane_fabric = LaneFabric::tcp;  // needs lane_listen unless it is tcp
   std::string host_id;  // of the machine that the cores belong to; default: its boot id
