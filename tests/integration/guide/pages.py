@@ -292,7 +292,7 @@ PAGES = {
     "infiniband.md": [marked],
     "arm.md": [marked, marked, marked],
     "kernels.md": [sources_and_commands] + [with_another] * 7,
-    "flows.md": [sources_and_commands] + [with_another] * 17 + [whole_program, with_another],
+    "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 11 + [whole_program, with_another],
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program] + [with_another] * 2 + [marked] * 2,
     "moving-code.md": [with_another] + [whole_program] * 5,

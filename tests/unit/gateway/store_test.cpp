@@ -269,7 +269,8 @@ TEST_CASE_FIXTURE(StoreFixture, "invocations are listed by how their keys begin"
     store->list({.tenant = 1, .limit = 10, .finished = finished, .key_begins = std::move(key)},
                 into(records));
     std::string ids;
-    for (const InvocationRecord& one : wait(records).value()) ids += one.id + " ";
+    const std::vector<InvocationRecord> found = wait(records).value();
+    for (const InvocationRecord& one : found) ids += one.id + " ";
     return ids;
   };
   CHECK(listed("fl-1-", std::nullopt) == "i-2 i-1 ");

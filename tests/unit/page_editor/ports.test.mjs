@@ -12,7 +12,10 @@ const flow = {
 };
 const shapes = [
   { node: "one", known: true, ports: [{ name: "1", type: "f64" }], outputs: [{ name: "", type: "f64" }] },
-  { node: "two", known: true, ports: [{ name: "x", type: "f64" }, { name: "y", type: "u64" }, { name: "z", type: "span<f64>" }], outputs: [{ name: "", type: "span<f64>" }] },
+  {
+    node: "two", known: true, outputs: [{ name: "", type: "span<f64>" }],
+    ports: [{ name: "x", type: "f64" }, { name: "y", type: "u64" }, { name: "z", type: "span<f64>" }],
+  },
   { node: "three", known: false, ports: [], outputs: [] },
 ];
 const { sources, ports } = endsOf(flow, shapes);
@@ -33,8 +36,10 @@ test("a node whose function is open has the ports that it names, or one", () => 
 });
 
 test("a flow that is a node has outputs with names, and what gives nothing has none", () => {
-  const ends = endsOf({ nodes: { f: { kind: "flow" }, g: { kind: "call" } } }, [{ node: "f", known: true, ports: [], outputs: [{ name: "u", type: "f64" }, { name: "v", type: "u64" }] },
-    { node: "g", known: true, ports: [], outputs: [{ name: "", type: "void" }] }]);
+  const ends = endsOf({ nodes: { f: { kind: "flow" }, g: { kind: "call" } } }, [
+    { node: "f", known: true, ports: [], outputs: [{ name: "u", type: "f64" }, { name: "v", type: "u64" }] },
+    { node: "g", known: true, ports: [], outputs: [{ name: "", type: "void" }] },
+  ]);
   assert.deepEqual(ends.sources.map((one) => one.place), ["f.u", "f.v"]);
 });
 
