@@ -21,7 +21,6 @@
 #include "children/core_binding.h"
 #include "children/scheduling.h"
 #include "configuration.h"
-#include "data/durable_folder.h"
 #include "data/spill_file.h"
 #include "device/driver_environment.h"
 #include "fabric_probe.h"
@@ -62,7 +61,7 @@ class OwnSocketFile {
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identity_of(const std::filesystem::path& file) {
-    struct stat found {};
+    struct stat found{};
     if (::stat(file.c_str(), &found) != 0) return std::nullopt;
     return Identity{found.st_dev, found.st_ino};
   }
@@ -74,9 +73,9 @@ class OwnSocketFile {
 nlohmann::json calls_of_functions() {
   nlohmann::json calls = nlohmann::json::array();
   for (const AllowedCall& call : calls_of_user_code({.role = SandboxRole::worker,
-                                 .data_limit = {},
-                                 .parent_pid = ::getppid(),
-                                 .keep_descriptors = {}})) {
+                                                     .data_limit = {},
+                                                     .parent_pid = ::getppid(),
+                                                     .keep_descriptors = {}})) {
     nlohmann::json row{{"name", call.name}, {"only", call.only}};
     if (std::ranges::find(calls, row) == calls.end()) calls.push_back(std::move(row));
   }
@@ -266,24 +265,16 @@ Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostReso
   return DataBook::Options{
       .budget = data,
       .per_tenant = c.data_memory_per_tenant.value_or(data),
-      .disk = c.data_spill.empty() ? 0_B : c.data_spill_size.value_or(ByteCount{4 * data.value}),
-      .durable =
-          c.data_durable.empty() ? 0_B : c.data_durable_size.value_or(ByteCount{16 * data.value})};
+      .disk = c.data_spill.empty() ? 0_B : c.data_spill_size.value_or(ByteCount{4 * data.value})};
 }
 
-Result<void> describe_data(const Configuration& c, const DataBook::Options& data,
-                           const std::string& host, Agent::Options& options) {
+void describe_data(const Configuration& c, const DataBook::Options& data, const std::string& host,
+                   Agent::Options& options) {
   options.data = data;
   options.data_spill = c.data_spill;
-  if (!c.data_durable.empty()) {
-    auto folder = DurableFolder::open(c.data_durable);
-    if (!folder) return fail(std::move(folder.error()).while_doing("--data-durable"));
-    options.data_durable = std::move(*folder);
-  }
   options.copying = {
       .program = c.program_directory / "orchid-copy", .listen = host, .scheduling = c.scheduling};
   options.memory = {.program = c.program_directory / "orchid-memory", .listen = host};
-  return {};
 }
 
 Result<void> serve(const Configuration& c) {
@@ -332,7 +323,7 @@ Result<void> serve(const Configuration& c) {
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
-  if (auto described = describe_data(c, *data, lanes->host, options); !described) return described;
+  describe_data(c, *data, lanes->host, options);
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

@@ -99,7 +99,6 @@ struct DataInfo {
   std::vector<std::string> arriving_at{};  // hosts to which it is being copied
   std::uint32_t copies_wanted = 1;         // at least
   std::string digest{};                    // "sha256:…"; empty: nobody has asked for it yet
-  bool durable = false;                    // kept as a file, too
   std::string json;                        // the gateway's whole answer
   /// "climate@3", or the id of one without a name.
   [[nodiscard]] std::string label() const {
@@ -112,7 +111,6 @@ struct DataOptions {
   bool only_new = false;               // only when the name is not taken
   std::chrono::seconds expires_in{0};  // 0: never; without a name as the site says
   std::uint32_t copies = 1;            // at least so many are kept, on different hosts
-  bool durable = false;                // its executor keeps it as a file, too, beyond its own end
 };
 
 struct CopyOptions {
@@ -263,7 +261,8 @@ R TypedCalls<R(All...), Data, sdk::Types<Args...>>::call(const InvokeOptions& op
 
 template <typename R, typename... All, std::size_t Data, typename... Args>
 R TypedCalls<R(All...), Data, sdk::Types<Args...>>::operator()(Args... args) const
-    requires(Data == 0) {
+  requires(Data == 0)
+{
   return call(InvokeOptions{}, static_cast<Args&&>(args)...);
 }
 
@@ -279,7 +278,8 @@ Pending<R> TypedCalls<R(All...), Data, sdk::Types<Args...>>::submit_with(
 
 template <typename R, typename... All, std::size_t Data, typename... Args>
 Pending<R> TypedCalls<R(All...), Data, sdk::Types<Args...>>::submit(Args... args) const
-    requires(Data == 0) {
+  requires(Data == 0)
+{
   return submit_with(InvokeOptions{}, static_cast<Args&&>(args)...);
 }
 
