@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "foundation/result.h"
@@ -47,12 +46,8 @@ class CodeGenerator {
     std::uint64_t most_branches = 0;  // in one function
   };
   using Read = std::function<void(const Figures&)>;
-  struct Wanted {
-    CompileTier tier = CompileTier::o3;
-    std::string_view constants;  // as in CompileRequest
-  };
-  [[nodiscard]] virtual Result<Code> compile(std::span<const std::byte> module,
-                                             const Wanted& wanted, const Read& read) = 0;
+  [[nodiscard]] virtual Result<Code> compile(std::span<const std::byte> module, CompileTier tier,
+                                             const Read& read) = 0;
 };
 
 }  // namespace orchid::executor

@@ -31,8 +31,7 @@ class CompilerPool {
     CompileTier tier = CompileTier::o3;
     UniqueFd module;
     ByteCount size;
-    std::string gpu = {};        // as in CompileRequest
-    std::string constants = {};  // likewise
+    std::string gpu = {};  // as in CompileRequest
   };
 
   /// `on_ready`: after each start, with what the compilers make code for.

@@ -2,7 +2,6 @@
 #pragma once
 #include "data/data_of_calls.h"
 #include "depots/depot_pool.h"
-#include "depots/module_service.h"
 #include "memory/memory_of_calls.h"
 #include "workers/worker_pool.h"
 
@@ -11,7 +10,6 @@ namespace orchid::executor {
 struct CallServices {
   DataOfCalls& data;
   MemoryOfCalls& memory;
-  ModuleService& modules;
 };
 
 /// What workers ask of their depots is asked there from now on; who breaks the rules is ended. All
