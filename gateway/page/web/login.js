@@ -1,12 +1,27 @@
 // login.js: who is there: by a link that `orchid dashboard` prints, or by a token.
-import { request, Refused } from "/page/api.js";
-import { element } from "/page/dom.js";
+import { get, request, Refused } from "/page/api.js";
+import { button, element } from "/page/dom.js";
+
+/** Whether whoever is logged in wants to be somebody else: the link may be of a stranger, who would see what is done from then on. */
+function mayReplace(content, session) {
+  return new Promise((resolve) => {
+    content.replaceChildren(element("form", { class: "login", on: { submit: (event) => {
+      event.preventDefault();
+      resolve(true);
+    } } },
+      element("h1", {}, "Orchid"),
+      element("p", {}, `You are logged in as ${session.tenant}, and a link wants to log you in anew, perhaps as somebody else.`),
+      element("button", { type: "submit", id: "by-link" }, "Log in by the link"), button("Stay as I am", () => resolve(false))));
+  });
+}
 
 /** The secret of a one-time link is behind '#', where no server sees it; it is taken out of the address at once. */
-export async function useLink() {
+export async function useLink(content) {
   const match = /^#link=([0-9a-f]+)$/.exec(location.hash);
   if (!match) return null;
   history.replaceState(null, "", "/");
+  const session = await get("/v1/page/session", { quiet: true }).catch(() => null);
+  if (session !== null && !await mayReplace(content, session)) return null;
   try {
     await request("POST", "/v1/page/session", { body: { link: match[1] }, quiet: true });
     return null;

@@ -26,11 +26,19 @@ function endView() {
   end = null;
 }
 
+function wordsOf(hash) {
+  try {
+    return hash.slice(1).split("/").map((word) => decodeURIComponent(word));
+  } catch {
+    return [""];  // a '%' that is none
+  }
+}
+
 function openView() {
   if (!place) return;
   endView();
-  const [name, ...words] = location.hash.slice(1).split("/").map((word) => decodeURIComponent(word));
-  const view = name in VIEWS ? name : "overview";
+  const [name, ...words] = wordsOf(location.hash);
+  const view = Object.hasOwn(VIEWS, name) ? name : "overview";
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -96,4 +104,4 @@ connection.addEventListener("found", () => {
 connection.addEventListener("logged-out", () => enter("Your session is over: log in again."));
 window.addEventListener("hashchange", openView);
 
-enter(await useLink());
+enter(await useLink(content));

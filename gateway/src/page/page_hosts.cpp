@@ -24,6 +24,16 @@ std::string_view without_scheme(std::string_view origin) {
   return {};
 }
 
+/// Browsers say of each request whether a page of ours made it; images and scripts of other ports'
+/// pages come without an Origin.
+Result<void> check_site(const Request& request) {
+  const std::string_view site = request.header(Header::sec_fetch_site);
+  if (site.empty() || site == "same-origin" || site == "none") return {};
+  return fail(ErrorCode::denied,
+              "this request was made by a page of another origin, and only the "
+              "gateway's own page may make it");
+}
+
 }  // namespace
 
 PageHosts::PageHosts(std::vector<std::string> more) : names_(std::move(more)) {
@@ -44,7 +54,7 @@ Result<void> PageHosts::check(std::string_view host) const {
 Result<void> check_origin(const Request& request) {
   const std::string_view origin = request.header(Header::origin);
   if (!request.headers.has(Header::origin)) {
-    if (!changes_something(request.method)) return {};
+    if (!changes_something(request.method)) return check_site(request);
     return fail(ErrorCode::denied,
                 "a request that changes something and comes with a cookie needs an Origin field, "
                 "as browsers send it; programs use a token");

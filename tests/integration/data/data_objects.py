@@ -550,40 +550,13 @@ def unnamed_data_expires(site):
     ask(site, "DELETE", "/v1/data/lasting")
 
 
-def a_digest_is_made_when_somebody_asks(site):
-    content = some_bytes(LARGE)
-    wanted = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    put(site, "summed", content)
-    expect(ask(site, "GET", "/v1/data/summed/document").document()["digest"] is None, "nobody has asked yet")
-    answers = []
-    asking = [threading.Thread(target=lambda: answers.append(ask(site, "GET", "/v1/data/summed/digest"))) for _ in range(3)]
-    for thread in asking:
-        thread.start()
-    other = put(site, "meanwhile", b"abc")  # is sealed, whatever is read
-    for thread in asking:
-        thread.join(TIMEOUT_S)
-    expect([answer.document()["digest"] for answer in answers] == [wanted] * 3, f"all are told: {[answer.said() for answer in answers]}")
-    expect(wanted in site.orchid("data", "describe", "summed", "--digest").stdout, "the command shows it")
-    expect(site.document("data", "describe", "meanwhile", "--digest")["digest"] == f"sha256:{hashlib.sha256(b'abc').hexdigest()}",
-           "another one, as JSON")
-    refused(ask(site, "GET", "/v1/data/nothing/digest"), 404, "not_found")
-    refused(ask_as_stranger(site, "GET", f"/v1/data/{other['id']}/digest"), 404, "not_found")
-    restart_gateway(site)
-    back = wait_for(lambda: ask(site, "GET", "/v1/data/summed/document"), lambda answer: answer.status == 200, "it is there again", site.said)
-    expect(back.document()["digest"] == wanted, f"its digest is known: {back.said()}")
-    wait_for(lambda: ask(site, "PUT", "/v1/data/summed", b"x").status, lambda status: status == 201, "names are written to again", site.said)
-    for name in ("summed", "meanwhile"):
-        expect(ask(site, "DELETE", f"/v1/data/{name}").status == 204, "deleted")
-    wait_until_used(site, 0)
-
-
 SHARED = (large_data_comes_back_equal_and_is_summed_where_it_is, parts_of_data_are_read_and_conditions_are_kept,
           versions_are_kept_and_conflicts_told, a_body_that_does_not_come_whole_leaves_nothing,
           the_size_is_asked_for_and_a_room_made_first, others_find_nothing, named_data_is_there_again_after_a_restart,
           deleted_data_stays_for_the_call_that_runs,
           of_several_that_replace_one_version_one_does, objects_may_be_empty,
           a_waiting_call_keeps_the_version_that_it_was_accepted_with, calls_are_refused_that_cannot_have_their_data,
-          a_digest_is_made_when_somebody_asks, ten_thousand_small_objects_come_and_go, a_room_of_a_program_is_sealed_once_and_by_its_owner, unnamed_data_expires)
+          ten_thousand_small_objects_come_and_go, a_room_of_a_program_is_sealed_once_and_by_its_owner, unnamed_data_expires)
 SETTINGS = f"token_users = [\"{STRANGER}\"]\nbody_time = \"500ms\"\n"
 # With a gateway and executors of their own: settings, executors.
 ALONE = ((data_of_a_lost_executor_is_named_with_its_host, SETTINGS, 1),

@@ -2,10 +2,12 @@
 """in_calls.py PROGRAMS [CASE...]: data objects that calls open and make, with a real gateway, executors and workers. Exit status 0: all is as
 it should be."""
 import array
+import hashlib
 import json
 import os
 import signal
 import sys
+import threading
 
 from data_objects import (ask, ask_as_stranger, BUDGET, call, deploy, expect, HERE, output_of, put, refused, restart_gateway, SETTINGS, started,
                  wait_for, wait_until_used)
@@ -114,8 +116,35 @@ def an_output_over_the_quota_is_not_kept(site):
     wait_until_used(site, 0)
 
 
+def a_digest_is_made_when_somebody_asks(site):
+    content = some_bytes(LARGE)
+    wanted = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    put(site, "summed", content)
+    expect(ask(site, "GET", "/v1/data/summed/document").document()["digest"] is None, "nobody has asked yet")
+    answers = []
+    asking = [threading.Thread(target=lambda: answers.append(ask(site, "GET", "/v1/data/summed/digest"))) for _ in range(3)]
+    for thread in asking:
+        thread.start()
+    other = put(site, "meanwhile", b"abc")  # is sealed, whatever is read
+    for thread in asking:
+        thread.join(TIMEOUT_S)
+    expect([answer.document()["digest"] for answer in answers] == [wanted] * 3, f"all are told: {[answer.said() for answer in answers]}")
+    expect(wanted in site.orchid("data", "describe", "summed", "--digest").stdout, "the command shows it")
+    expect(site.document("data", "describe", "meanwhile", "--digest")["digest"] == f"sha256:{hashlib.sha256(b'abc').hexdigest()}",
+           "another one, as JSON")
+    refused(ask(site, "GET", "/v1/data/nothing/digest"), 404, "not_found")
+    refused(ask_as_stranger(site, "GET", f"/v1/data/{other['id']}/digest"), 404, "not_found")
+    restart_gateway(site)
+    back = wait_for(lambda: ask(site, "GET", "/v1/data/summed/document"), lambda answer: answer.status == 200, "it is there again", site.said)
+    expect(back.document()["digest"] == wanted, f"its digest is known: {back.said()}")
+    wait_for(lambda: ask(site, "PUT", "/v1/data/summed", b"x").status, lambda status: status == 201, "names are written to again", site.said)
+    for name in ("summed", "meanwhile"):
+        expect(ask(site, "DELETE", f"/v1/data/{name}").status == 204, "deleted")
+    wait_until_used(site, 0)
+
+
 CASES = (calls_make_data_that_others_find, calls_learn_why_data_cannot_be_had,
-         data_of_a_call_outlives_its_depot_and_a_gateway, outputs_become_data)
+         data_of_a_call_outlives_its_depot_and_a_gateway, outputs_become_data, a_digest_is_made_when_somebody_asks)
 
 
 def main():

@@ -72,6 +72,13 @@ TEST_CASE_FIXTURE(Gate, "what changes something needs the page's own origin") {
   }
 }
 
+TEST_CASE_FIXTURE(Gate, "an image or script of another port's page reads nothing") {
+  for (const char* own : {"same-origin", "none"})
+    CHECK(refused(Method::get, {{"Host", "localhost:8080"}, {"Sec-Fetch-Site", own}}) == 0);
+  for (const char* foreign : {"same-site", "cross-site"})
+    CHECK(refused(Method::get, {{"Host", "localhost:8080"}, {"Sec-Fetch-Site", foreign}}) == 403);
+}
+
 TEST_CASE_FIXTURE(Gate, "a foreign origin reads nothing either, and streams no events") {
   CHECK(refused(Method::get, {{"Host", "localhost:8080"}, {"Origin", "http://evil.example"}}) ==
         403);

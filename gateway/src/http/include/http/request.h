@@ -38,6 +38,7 @@ enum class Header : std::uint8_t {
   origin,
   prefer,
   range,
+  sec_fetch_site,
   traceparent,
   transfer_encoding,
   upgrade,
