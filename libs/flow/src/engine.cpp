@@ -267,7 +267,7 @@ void Engine::queue(std::uint32_t node) {
   run.is_queued = true;
   const auto advice = advice_.find(node);
   const std::int64_t priority = advice == advice_.end() ? 0 : advice->second.priority.value_or(0);
-  queue_.emplace(-priority, turns_++, node);
+  queue_.emplace(~priority, turns_++, node);  // the highest first; -priority may not exist
 }
 
 /// Pieces of a map in runs that the next call is given. Without advice each call has as many, and

@@ -1,6 +1,7 @@
 /* as_told.c: an optimiser that does what its option "act" says, for good or bad. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +16,10 @@ static const char* act_of(const struct orchid_optimiser_situation* situation) {
 static int decide(void* state, const struct orchid_optimiser_situation* situation,
                   struct orchid_optimiser_decision* decision) {
   const char* const act = act_of(situation);
+  static const char noise[] = "not for the flow's results\n";
   (void)state;
+  if (write(STDOUT_FILENO, noise, sizeof noise - 1) < 0) return 8;
+  if (getenv("ORCHID_TOKEN")) return 9;
   if (strcmp(act, "crash") == 0) raise(SIGSEGV);
   if (strcmp(act, "hang") == 0)
     for (;;) pause();
