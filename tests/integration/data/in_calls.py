@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 
-from data_objects import (ask, ask_as_stranger, BUDGET, call, deploy, expect, HERE, output_of, put, refused, restart_gateway, SETTINGS, started,
-                 wait_for, wait_until_used)
+from data_objects import (ask, ask_as_stranger, BUDGET, call, deploy, expect, HERE, LARGE, output_of, put, refused, restart_gateway, SETTINGS,
+                          some_bytes, started, TIMEOUT_S, wait_for, wait_until_used)
 from processes import family, words_of
 
 

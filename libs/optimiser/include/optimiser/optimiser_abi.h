@@ -22,9 +22,9 @@ struct orchid_optimiser_host {
   uint32_t cores_total;
   uint32_t cores_free;
   uint32_t gpus_free;
-  double speed;                /* relative to the other hosts; 1: not known */
-  double watts;                /* that it draws now; negative: it does not report that */
-  double watts_per_core;       /* more, for a core that works; 0: not declared */
+  double speed;          /* relative to the other hosts; 1: not known */
+  double watts;          /* that it draws now; negative: it does not report that */
+  double watts_per_core; /* more, for a core that works; 0: not declared */
 };
 
 /* A node that has calls to start. */
@@ -80,9 +80,9 @@ struct orchid_optimiser_advice {
   uint32_t node; /* one of the situation's */
   uint32_t says;
   int64_t priority; /* nodes with a higher one go first */
-  uint64_t calls;   /* what is left of a node that takes runs is cut into so many; 1 to pieces_left */
-  uint32_t host;    /* index of the host that suits it; a wish, which `why` tells people */
-  char why[160];    /* for people; may be empty */
+  uint64_t calls; /* what is left of a node that takes runs is cut into so many; 1 to pieces_left */
+  uint32_t host;  /* index of the host that suits it; a wish, which `why` tells people */
+  char why[160];  /* for people; may be empty */
 };
 
 struct orchid_optimiser_decision {
@@ -102,8 +102,8 @@ struct orchid_optimiser_table {
   void* state; /* given to `decide`; null if it needs none */
 };
 
-/* The one function of the library. `abi` is the caller's; null: the library cannot serve it. What it
- * returns lives as long as the process. */
+/* The one function of the library. `abi` is the caller's; null: the library cannot serve it. What
+ * it returns lives as long as the process. */
 const struct orchid_optimiser_table* orchid_optimiser(uint32_t abi);
 
 #ifdef __cplusplus

@@ -166,7 +166,7 @@ struct OpenLease {
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
   CoreList
-      core_ids;  // workers × cores_per_worker that the executor offers; no other lease has them
+      core_ids;      // workers × cores_per_worker that the executor offers; no other lease has them
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
