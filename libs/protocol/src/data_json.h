@@ -6,12 +6,16 @@
 #include <vector>
 
 #include "foundation/json_document.h"
+#include "protocol/data_id.h"
 #include "protocol/data_messages.h"
 
 namespace orchid {
 
 [[nodiscard]] nlohmann::json to_json(const LeaseTenant& tenant);
 [[nodiscard]] LeaseTenant parse_tenant(const JsonObject& f);
+
+/// Of a field "data".
+[[nodiscard]] DataId parse_data(const JsonObject& f);
 
 [[nodiscard]] nlohmann::json to_json(const DataMessage& message);
 /// Nothing: that type is no message about data.

@@ -225,7 +225,7 @@ std::string parse_data_digest(const JsonObject& f) {
 template <typename Message>
 Message parse_transfer(const JsonObject& f) {
   Message m;
-  m.data = f.parsed("data", parse_data_id, "must be the id of data");
+  m.data = parse_data(f);
   m.transfer = f.number<std::uint64_t>("transfer");
   if constexpr (requires { m.key; }) m.key = parse_transfer_key(f);
   if constexpr (requires { m.address; }) m.address = f.text("address", 512);
@@ -239,12 +239,9 @@ Message parse_transfer(const JsonObject& f) {
 }
 
 std::optional<DataMessage> parse_copy_message(const JsonObject& f, std::string_view type) {
-  if (type == "wish_copies")
-    return WishCopies{f.parsed("data", parse_data_id, "must be the id of data"), parse_copies(f)};
-  if (type == "spare_data")
-    return SpareData{f.parsed("data", parse_data_id, "must be the id of data")};
-  if (type == "data_kept")
-    return DataKept{f.parsed("data", parse_data_id, "must be the id of data")};
+  if (type == "wish_copies") return WishCopies{parse_data(f), parse_copies(f)};
+  if (type == "spare_data") return SpareData{parse_data(f)};
+  if (type == "data_kept") return DataKept{parse_data(f)};
   if (type == "offer_data") return parse_transfer<OfferData>(f);
   if (type == "fetch_data") return parse_transfer<FetchData>(f);
   if (type == "end_data_transfer") return parse_transfer<EndDataTransfer>(f);
@@ -265,6 +262,10 @@ std::optional<DataEnd> parse_data_end(std::string_view name) {
 
 Json to_json(const LeaseTenant& tenant) { return {{"uid", tenant.uid}, {"name", tenant.name}}; }
 
+DataId parse_data(const JsonObject& f) {
+  return f.parsed("data", parse_data_id, "must be the id of data");
+}
+
 LeaseTenant parse_tenant(const JsonObject& f) {
   const JsonObject tenant = f.object("tenant");
   return {.uid = tenant.number<std::uint32_t>("uid"), .name = tenant.text("name", 256)};
@@ -279,8 +280,7 @@ constexpr JsonLength objects_of_a_call{.least = 1, .most = limits::data_per_exec
 PublishData parse_publish_data(const JsonObject& f) {
   PublishData offer{.question = f.number<std::uint64_t>("question")};
   for (const JsonObject& object : f.objects("objects", objects_of_a_call))
-    offer.objects.push_back({object.parsed("data", parse_data_id, "must be the id of data"),
-                             parse_data_terms(object, /*numbered=*/false)});
+    offer.objects.push_back({parse_data(object), parse_data_terms(object, /*numbered=*/false)});
   for (const PublishData::Object& object : offer.objects)
     if (object.terms.tenant != offer.objects.front().terms.tenant)
       f.fault("objects", "must be of one tenant");
@@ -291,7 +291,7 @@ DataAccepted parse_data_accepted(const JsonObject& f) {
   DataAccepted accepted{.question = f.number<std::uint64_t>("question")};
   for (const JsonObject& object : f.objects("objects", objects_of_a_call)) {
     accepted.objects.push_back(
-        {.data = object.parsed("data", parse_data_id, "must be the id of data"),
+        {.data = parse_data(object),
          .version = object.number<std::uint64_t>("version", {.most = most_data_version}),
          .order = object.number<std::uint64_t>("order", {.most = most_data_order})});
     if (object.has("expires_in_ms"))
@@ -307,8 +307,7 @@ std::optional<DataMessage> parse_data_of_call(const JsonObject& f, std::string_v
   if (type == "find_data")
     return FindData{question(), parse_tenant(f), f.text("reference", longest_reference)};
   if (type == "publish_data") return parse_publish_data(f);
-  if (type == "data_found")
-    return DataFound{question(), f.parsed("data", parse_data_id, "must be the id of data")};
+  if (type == "data_found") return DataFound{question(), parse_data(f)};
   if (type == "data_accepted") return parse_data_accepted(f);
   if (type == "data_declined")
     return DataDeclined{question(), f.parsed("code", parse_error_code), f.text("message")};
@@ -318,7 +317,7 @@ std::optional<DataMessage> parse_data_of_call(const JsonObject& f, std::string_v
 }  // namespace
 
 std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_view type) {
-  const auto data = [&] { return f.parsed("data", parse_data_id, "must be the id of data"); };
+  const auto data = [&] { return parse_data(f); };
   if (type == "make_data") {
     MakeData make{data(), parse_data_terms(f), parse_data_time(f, "write_within_ms")};
     if (f.has("created_ms_ago")) make.created_ago = parse_data_time(f, "created_ms_ago");
@@ -370,7 +369,7 @@ std::vector<DataHeld> parse_data_held(const std::vector<JsonObject>& list) {
   std::vector<DataHeld> held;
   held.reserve(list.size());
   for (const JsonObject& f : list)
-    held.push_back({.data = f.parsed("data", parse_data_id, "must be the id of data"),
+    held.push_back({.data = parse_data(f),
                     .terms = parse_data_terms(f),
                     .created_ago = parse_data_time(f, "created_ms_ago"),
                     .order = parse_data_order(f),

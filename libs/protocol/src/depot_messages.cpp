@@ -72,10 +72,6 @@ std::optional<ServiceVerdict> parse_verdict(std::string_view name) {
   return kind_of<ServiceVerdict>(verdict_names, name);
 }
 
-DataId parse_data(const JsonObject& f) {
-  return f.parsed("data", parse_data_id, "must be the id of data");
-}
-
 ServiceAnswer parse_answer(const JsonObject& f) {
   return {.verdict = f.parsed("verdict", parse_verdict),
           .sequence = f.number<std::uint32_t>("sequence"),

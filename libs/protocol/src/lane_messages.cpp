@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "data_json.h"
 #include "foundation/json_document.h"
 #include "name_list.h"
 #include "protocol/crew.h"
@@ -188,10 +189,6 @@ LaneClaim parse_claim(const JsonObject& f) {
   if (f.has("knows_compiling")) m.knows_compiling = f.flag("knows_compiling");
   if (f.has("knows_progress")) m.knows_progress = f.flag("knows_progress");
   return m;
-}
-
-DataId parse_data(const JsonObject& f) {
-  return f.parsed("data", parse_data_id, "must be the id of data");
 }
 
 std::vector<DataId> parse_all_data(const JsonObject& f) {
