@@ -148,19 +148,19 @@ Result<std::unique_ptr<Optimiser>> open_library(const std::filesystem::path& pro
   // What it prints is no part of the flow's results, and the token is none of its business.
   const UniqueFd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!nowhere) return naming(fail_errno("opening /dev/null").error());
-  {.from = nowhere.get(), .as = STDOUT_FILENO}, {.from = nowhere.get(), .as = STDERR_FILENO}, {
-    .from = sockets->second.get(), .as = socket_there
-  }
-};
-start.environment = processes::environment_with({"ORCHID_TOKEN"});
-start.group = processes::ProcessGroup::own;  // Ctrl-C is ours
-start.dies_with_us = true;
-auto process = processes::ChildProcess::start(start);
-if (!process) return naming(std::move(process.error()));
-sockets->second.reset();
-auto optimiser = std::make_unique<LibraryOptimiser>(std::move(*process), std::move(sockets->first));
-if (auto ready = optimiser->await_ready(); !ready) return naming(std::move(ready.error()));
-return std::unique_ptr<Optimiser>(std::move(optimiser));
+  start.descriptors = {{.from = nowhere.get(), .as = STDOUT_FILENO},
+                       {.from = nowhere.get(), .as = STDERR_FILENO},
+                       {.from = sockets->second.get(), .as = socket_there}};
+  start.environment = processes::environment_with({"ORCHID_TOKEN"});
+  start.group = processes::ProcessGroup::own;  // Ctrl-C is ours
+  start.dies_with_us = true;
+  auto process = processes::ChildProcess::start(start);
+  if (!process) return naming(std::move(process.error()));
+  sockets->second.reset();
+  auto optimiser =
+      std::make_unique<LibraryOptimiser>(std::move(*process), std::move(sockets->first));
+  if (auto ready = optimiser->await_ready(); !ready) return naming(std::move(ready.error()));
+  return std::unique_ptr<Optimiser>(std::move(optimiser));
 }
 
 }  // namespace orchid::flow
