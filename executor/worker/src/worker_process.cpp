@@ -225,6 +225,16 @@ CallServices make_services(StatusPage& page, DataMappings& data) {
   return {.objects = new CallObjects(*depot, data), .memory = new CallMemory(*depot, stopped)};
 }
 
+/// One more than the highest number in use. None below it is free: what a worker is sent could be
+/// neither closed nor mapped there.
+int close_up_descriptors() {
+  const int end = end_of_descriptors();
+  int filler = 0;
+  while (filler >= 0 && filler < end) filler = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (filler >= end) ::close(filler);
+  return end;
+}
+
 StatusPage& map_page(const BirthDescriptors& descriptors) {
   void* memory = ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                         descriptors.status_page.get(), 0);
@@ -285,7 +295,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     auto remote = await_remote_client(*ucx, *birth.remote, geometry, control);
     if (!remote) give_up(control, remote.error().message);
     calls = new transport::UcxLaneWorker(std::move(*remote));
-    confinement.protected_descriptors = end_of_descriptors();
+    confinement.protected_descriptors = close_up_descriptors();
   }
   auto* cores = new CoresDevice(rate);
   const CallServices services = make_services(page, *data);

@@ -346,6 +346,7 @@ TEST_CASE_FIXTURE(DataFixture, "what is over the budget is refused; unnamed data
   std::vector<ControlMessage> answers;
   const MakeData next = request(150_MiB);
   CHECK(eventually([&] {
+    (void)used();  // who has had it open is looked for time and again
     answers = tell(next);
     return std::holds_alternative<DataMade>(answers.back());
   }));
