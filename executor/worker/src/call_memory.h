@@ -29,7 +29,7 @@ class CallMemory {
   static constexpr std::chrono::seconds patience{45};
   static constexpr std::size_t most_open = 4;
   /// `stopped`: whether the running call is to stop: then nothing more is waited for.
-  CallMemory(
+  explicit CallMemory(
       ServiceClient& depot, std::function<bool()> stopped = [] { return false; })
       : depot_(depot), stopped_(std::move(stopped)) {}
 

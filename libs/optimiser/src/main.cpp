@@ -70,7 +70,8 @@ struct PlainSituation {
     for (const ReadyNode& node : all.nodes)
       nodes.push_back({.number = node.node,
                        .name = node.name.c_str(),
-                       .kind = to_string(node.kind).data(),  // a literal
+                       // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
+                       .kind = to_string(node.kind).data(),
                        .function = node.function.c_str(),
                        .input_bytes = node.input_bytes,
                        .seconds_to_end = node.seconds_to_end,

@@ -1,7 +1,6 @@
 #include "protocol/memory_access.h"
 
 #include <cassert>
-#include <cstring>
 #include <type_traits>
 
 namespace orchid {
@@ -50,7 +49,7 @@ template <typename Head>
 std::optional<Head> read_head(std::string_view packet) {
   Head head;
   if (packet.size() < sizeof(head)) return std::nullopt;
-  std::memcpy(&head, packet.data(), sizeof(head));
+  packet.copy(reinterpret_cast<char*>(&head), sizeof(head));
   if (head.version != memory_access_version || head.zero != 0 || head.sequence == 0)
     return std::nullopt;
   return head;

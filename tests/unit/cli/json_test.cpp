@@ -52,6 +52,8 @@ FakeAnswer answer_data(const FakeRequest& request) {
 FakeAnswer answer(const FakeRequest& request) {
   if (request.target.starts_with("/v1/data")) return answer_data(request);
   if (request.target.starts_with("/v1/invocations")) return answer_invocation(request);
+  if (request.target == "/v1/page/links")
+    return {.status = 201, .body = R"({"path":"/#link=0a","addresses":[]})"};
   if (request.method == "POST" && request.header("prefer") == "respond-async")
     return {.status = 202, .body = R"({"id":"i-1"})"};
   if (request.method == "POST")
@@ -159,6 +161,7 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
           // The others are for the inside of jobs.
           {"share", {{"status"}, {"status", "17"}}},
           {"token", {{}, {"--url"}}},
+          {"dashboard", {{"--no-open", "--url", "http://127.0.0.1:1"}}},
           {"doctor", {{}}}};
 }
 

@@ -30,7 +30,6 @@ std::uint32_t WorkerProcess::choose_slot() {
       std::ranges::min_element(slots_, {}, [](const auto& s) { return s.second.last_use; });
   const std::uint32_t slot = oldest->second.slot;
   tell(Unload{slot});
-  improvements_.erase(slot);
   slots_.erase(oldest);
   return slot;
 }
@@ -82,7 +81,7 @@ void WorkerProcess::improve(const std::string& digest, int code) {
   const auto found = slots_.find(digest);
   if (found == slots_.end() || found->second.tier != CompileTier::quick) return;
   found->second.tier = CompileTier::o3;
-  improvements_[found->second.slot] = digest;
+  improvements_.emplace(found->second.slot, digest);
   tell(Improve{found->second.slot, found->second.generation}, {code});
 }
 
@@ -90,8 +89,9 @@ bool WorkerProcess::take_answer(const WorkerMessage& message) {
   if (data_.take_answer(message)) return true;
   const auto* improved = std::get_if<Improved>(&message);
   if (improved == nullptr) return answer_load(message);
-  const auto answered = improvements_.extract(improved->slot);
-  if (answered.empty()) return false;
+  const auto first = improvements_.lower_bound(improved->slot);  // it answers in their order
+  if (first == improvements_.end() || first->first != improved->slot) return false;
+  const auto answered = improvements_.extract(first);
   ++improvements_answered_;
   if (!improved->message.empty())
     log::warn("event=code_not_improved worker={} module={} reason=\"{}\"", id_,

@@ -337,7 +337,9 @@ class WorkerProcess {
   std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
   std::map<std::uint32_t, PendingLoad> loads_;         // by generation: the worker is at the first
   LoadLimit load_limit_ = LoadLimit::standard;         // with KillReason::load
-  std::unordered_map<std::uint32_t, std::string> improvements_;  // digest, by slot; unanswered
+  /// Unanswered: digest, by slot. Also of modules that are unloaded by now: the worker may have
+  /// answered before it heard of that.
+  std::multimap<std::uint32_t, std::string> improvements_;
   std::uint32_t next_slot_ = 0;
   std::vector<std::uint32_t> free_slots_;  // of loads that failed
   std::uint32_t next_generation_ = 1;
