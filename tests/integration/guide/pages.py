@@ -252,8 +252,8 @@ def sources_and_commands(block):
             name = re.match(r"(?://|#) (\w+\.(?:cpp|yaml))\n", one.text)
             if name:
                 (site.folder / name.group(1)).write_text(one.text)
-            elif not one.text.startswith("$ ") and any(paragraph.marks() for paragraph in one.around):
-                continue
+            elif not one.text.startswith("$ ") and (one.text.startswith("[") or any(paragraph.marks() for paragraph in one.around)):
+                continue  # settings have a check of their own
             else:
                 one.must(one.text.startswith("$ "), "is neither a source with its name nor commands")
                 run_commands(one, site.folder, environment)
