@@ -62,8 +62,15 @@ struct MemoryInCalls : ExecutorFixture {
   WorkerClient::Reply act(LeaseId lease, const std::string& words) {
     return call("uses_memory", to_string(lease) + " " + words, long_enough);
   }
+  /// Who serves a memory does so where nobody else wants to: on a busy machine a call may have to
+  /// be made again, as its error says.
   void check(LeaseId lease, const std::string& words, const std::string& output) {
-    const auto reply = act(lease, words);
+    auto reply = act(lease, words);
+    (void)eventually([&] {
+      const bool is_reached = !contains(reply.message, "is not to be reached");
+      if (!is_reached) reply = act(lease, words);
+      return is_reached;
+    });
     CHECK_MESSAGE(reply.outcome == Outcome::ok, words << ": " << reply.message);
     CHECK_MESSAGE(reply.output == output, words << ": " << reply.output);
   }
