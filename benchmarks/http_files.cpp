@@ -49,10 +49,7 @@ void measure_http_files(Bench& bench, Client& client, const NginxFiles& nginx,
   (void)must(put_at_nginx());
   bench.compare({.row = "GET of " + http.what,
                  .unit = "ms",
-                 .round =
-                     [&] {
-                       return transfer(http, http.to_us, {"-H", token, ours});
-                     },
+                 .round = [&] { return transfer(http, http.to_us, {"-H", token, ours}); },
                  .baseline = {"nginx, worker_processes 1, sendfile, files in /dev/shm", "curl", ""},
                  .baseline_round = [&] { return transfer(http, http.to_nginx, {theirs}); },
                  .promises = http.promises});

@@ -132,7 +132,8 @@ class DataHistory {
   };
   [[nodiscard]] std::optional<Arriving> any_arriving() {
     std::vector<Arriving> all;
-    for (const DataObject* object : catalogue_.sealed_after({}, catalogue_.count(DataState::sealed)))
+    for (const DataObject* object :
+         catalogue_.sealed_after({}, catalogue_.count(DataState::sealed)))
       for (const DataHolder& one : object->arriving) all.push_back({object->id, one.executor});
     if (all.empty()) return std::nullopt;
     std::ranges::sort(all, {}, [](const Arriving& one) { return std::pair(one.id, one.to); });

@@ -31,10 +31,10 @@ TEST_CASE("a request for memory is read as it was written") {
         MemoryRequest{.number = all, .op = MemoryOp::get, .rows = {0, memory_part, memory_part, 1}},
         MemoryRequest{.number = 2, .op = MemoryOp::fetch_add, .rows = {8, 8, 8, 1}, .operand = all},
         MemoryRequest{.number = 3,
-        .op = MemoryOp::compare_swap,
-        .rows = {memory.value - 8, 8, 8, 1},
-        .operand = 5,
-        .expected = 6}}) {
+                      .op = MemoryOp::compare_swap,
+                      .rows = {memory.value - 8, 8, 8, 1},
+                      .operand = 5,
+                      .expected = 6}}) {
     const auto [read, wrong] = decode(encode(request), memory);
     REQUIRE_MESSAGE(wrong == nullptr, wrong);
     CHECK(read == request);

@@ -113,7 +113,9 @@ TEST_CASE("the key of a memory's next process is never told with the port of its
   host.take(lease_here);
   const MemoryReach before = host.leases.way_to(lease_here, carl.uid).value();
   CHECK_FALSE(before.address.empty());
-  { const Told told = host.open(7); }
+  {
+    const Told told = host.open(7);
+  }
   std::optional<MemoryReach> now;
   host.run_until([&] {
     now = host.leases.way_to(lease_here, carl.uid);

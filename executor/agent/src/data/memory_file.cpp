@@ -98,7 +98,7 @@ Result<void> MemoryFile::seal_for_call(ByteCount size) {
 Result<void> MemoryFile::fix_size(ByteCount size) {
   if (auto sealed = add_seals(file_, F_SEAL_SHRINK | F_SEAL_SEAL, "seal the size of data"); !sealed)
     return sealed;
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file_.get(), &status) != 0) return fail_errno("the size of data");
   if (static_cast<std::uint64_t>(status.st_size) == size.value) return {};
   return fail(ErrorCode::conflict, "somebody has changed the size of the data since it was sealed");

@@ -43,7 +43,7 @@ ByteCount WorkerProcess::lane_memory() const {
   constexpr std::uint64_t block = 512;  // of st_blocks, whatever the file system
   ByteCount kept;
   for (const int file : {lane_.memory.get(), device_lane_.memory.get()}) {
-    struct stat status {};
+    struct stat status{};
     if (file >= 0 && ::fstat(file, &status) == 0)
       kept.value += static_cast<std::uint64_t>(status.st_blocks) * block;
   }

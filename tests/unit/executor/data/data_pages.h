@@ -18,7 +18,7 @@ inline std::uint64_t pages_held() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;  // another thread may close one meanwhile
     const std::string file = std::filesystem::read_symlink(entry.path(), gone).string();
-    struct stat status {};
+    struct stat status{};
     if (file.starts_with("/memfd:orchid-data") && ::stat(entry.path().c_str(), &status) == 0 &&
         seen.insert(status.st_ino).second)
       bytes += static_cast<std::uint64_t>(status.st_blocks) * block;
