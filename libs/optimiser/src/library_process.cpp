@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "flow/decision_text.h"
+#include "foundation/json_document.h"
 #include "foundation/sockets.h"
 #include "foundation/unique_fd.h"
 #include "foundation/visible_text.h"
@@ -30,7 +30,6 @@ namespace orchid::flow {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
 
 constexpr int socket_there = 3;
 constexpr std::chrono::milliseconds load_deadline{2'000};
@@ -67,11 +66,10 @@ class LibraryOptimiser final : public Optimiser {
     if (!packet) return refused("it " + ended() + " while it was loaded");
     if (!*packet)
       return refused(fmt::format("it was not loaded within {} s", load_deadline.count() / 1000));
-    const Json json = Json::parse(**packet, nullptr, /*allow_exceptions=*/false);
-    const auto text = [&json](const char* key, std::size_t longest) {
-      const bool is_there = json.is_object() && json.contains(key) && json[key].is_string();
-      return is_there ? visible_text(json[key].get<std::string>().substr(0, longest))
-                      : std::string();
+    const JsonDocument document(**packet);
+    const JsonObject said = document.root().optional();
+    const auto text = [&said](const char* key, std::size_t longest) {
+      return visible_text(said.text(key).substr(0, longest));
     };
     if (const std::string fault = text("error", longest_text); !fault.empty())
       return refused(fault);
