@@ -164,43 +164,27 @@ Result<std::vector<double>> difference(const Round& flow, const Round& bare) {
 
 constexpr int short_chain = 100;
 constexpr std::uint64_t few_pieces = 1000;
-/// A node costs a twentieth of a task there at most.
-constexpr double most_of_rival = 0.05;
 
 void compare_with(Bench& bench, const std::string& name, const std::string& what,
                   FlowWorker& worker) {
-  auto system = TaskSystem::start(name, 1);
-  if (!system) {
-    std::fprintf(stderr, "%s has no rows: %s; install it: %s\n", what.c_str(),
-                 system.error().message.c_str(), TaskSystem::how_to_install);
-    return;
-  }
-  const auto rival = [&](const std::string& graph, std::uint64_t wanted) -> Round {
-    return [&system, graph, wanted]() -> Result<std::vector<double>> {
-      const auto walked = system->walk(graph);
-      if (!walked) return fail(walked.error());
-      if (walked->result != wanted)
-        return fail(ErrorCode::internal, "a rival came to " + std::to_string(walked->result));
-      return std::vector{walked->took.count() / static_cast<double>(walked->tasks)};
-    };
-  };
-  const Description description{what, std::string(RIVALS_PYTHON " " RIVALS_SCRIPT " ") + name, ""};
-  const std::vector<Promise> promises{
-      {Statistic::p50, {Target::Direction::at_most, most_of_rival}}};
+  auto system = find_rival(name, what, 1);
+  if (!system) return;
+  const Description description = description_of_rival(name, what);
+  const std::vector<Promise> promises = promises_against_rivals();
   const flow::Plan chain_plan = plan_of(chain(short_chain));
   const flow::Plan fan_plan = plan_of(fan());
   bench.compare({.row = "a node of a chain of 100 against " + name,
                  .unit = "us",
                  .round = [&] { return run_flow(worker, chain_plan, 7, 7, short_chain); },
                  .baseline = description,
-                 .baseline_round = rival("chain " + std::to_string(short_chain), 7),
+                 .baseline_round = rival_round(*system, "chain " + std::to_string(short_chain), 7),
                  .promises = promises});
   constexpr std::uint64_t sum = few_pieces * (few_pieces + 1) / 2;
   bench.compare({.row = "a piece of 1 -> 1000 -> 1 against " + name,
                  .unit = "us",
                  .round = [&] { return run_flow(worker, fan_plan, few_pieces, sum, few_pieces); },
                  .baseline = description,
-                 .baseline_round = rival("fan " + std::to_string(few_pieces), sum),
+                 .baseline_round = rival_round(*system, "fan " + std::to_string(few_pieces), sum),
                  .promises = promises});
 }
 

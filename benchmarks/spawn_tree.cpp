@@ -109,37 +109,18 @@ constexpr std::uint64_t small_output = 144;
 constexpr std::uint64_t small_tasks = 465;
 constexpr std::uint64_t least_nodes = 300;  // of the tree
 constexpr std::uint64_t most_nodes = 600;
-/// A child costs a twentieth of a task there at most.
-constexpr double most_of_rival = 0.05;
-
 /// What an Orchid crew has run, and a rival is to run as well.
 struct Trees {
   const CrewFunction& fib;
   const CrewFunction& tree;
 };
 
-Round rival_round(TaskSystem& system, const std::string& line, std::uint64_t expected) {
-  return [&system, line, expected]() -> Result<std::vector<double>> {
-    const auto walked = system.walk(line);
-    if (!walked) return fail(walked.error());
-    if (walked->result != expected)
-      return fail(ErrorCode::internal, "a rival came to " + std::to_string(walked->result));
-    return std::vector{walked->took.count() / static_cast<double>(walked->tasks)};
-  };
-}
-
 void compare_with(Bench& bench, const std::string& name, const std::string& what,
                   const Trees& trees) {
-  auto system = TaskSystem::start(name, members);
-  if (!system) {
-    std::fprintf(stderr, "%s has no rows: %s; install it: %s\n", what.c_str(),
-                 system.error().message.c_str(), TaskSystem::how_to_install);
-    return;
-  }
-  const Description rival{what + ", same cores",
-                          std::string(RIVALS_PYTHON " " RIVALS_SCRIPT " ") + name, ""};
-  const std::vector<Promise> promises{
-      {Statistic::p50, {Target::Direction::at_most, most_of_rival}}};
+  auto system = find_rival(name, what, members);
+  if (!system) return;
+  const Description rival = description_of_rival(name, what + ", same cores");
+  const std::vector<Promise> promises = promises_against_rivals();
   bench.compare(
       {.row = "fib(12), a child against " + name,
        .unit = "us",

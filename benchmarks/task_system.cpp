@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <sstream>
 #include <utility>
 
@@ -88,6 +89,35 @@ Result<std::string> TaskSystem::line(std::chrono::seconds patience) {
   std::string line = read_.substr(0, end);
   read_.erase(0, end + 1);
   return line;
+}
+
+std::optional<TaskSystem> find_rival(const std::string& name, const std::string& what, int cores) {
+  auto system = TaskSystem::start(name, cores);
+  if (system) return std::move(*system);
+  std::fprintf(stderr, "%s has no rows: %s; install it: %s\n", what.c_str(),
+               system.error().message.c_str(),
+               "python3 -m venv build/rivals && build/rivals/bin/pip install distributed ray parsl "
+               "hyperqueue");
+  return std::nullopt;
+}
+
+Description description_of_rival(const std::string& name, std::string what) {
+  return {std::move(what), RIVALS_PYTHON " " RIVALS_SCRIPT " " + name, ""};
+}
+
+Round rival_round(TaskSystem& system, std::string graph, std::uint64_t expected) {
+  return [&system, graph = std::move(graph), expected]() -> Result<std::vector<double>> {
+    const auto walked = system.walk(graph);
+    if (!walked) return fail(walked.error());
+    if (walked->result != expected)
+      return fail(ErrorCode::internal, "a rival came to " + std::to_string(walked->result));
+    return std::vector{walked->took.count() / static_cast<double>(walked->tasks)};
+  };
+}
+
+std::vector<Promise> promises_against_rivals() {
+  constexpr double most_of_rival = 0.05;
+  return {{Statistic::p50, {Target::Direction::at_most, most_of_rival}}};
 }
 
 }  // namespace orchid::bench

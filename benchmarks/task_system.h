@@ -3,10 +3,13 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
+#include "harness/bench.h"
 #include "processes/child_process.h"
 
 namespace orchid::bench {
@@ -31,11 +34,6 @@ class TaskSystem {
   /// `graph`: as the benchmark's script takes it. Errors: `timed_out`, `unreachable`, `internal`.
   [[nodiscard]] Result<Walk> walk(const std::string& graph);
 
-  /// How its rows are made possible.
-  static constexpr const char* how_to_install =
-      "python3 -m venv build/rivals && build/rivals/bin/pip install distributed ray parsl "
-      "hyperqueue";
-
  private:
   TaskSystem(UniqueFd input, UniqueFd output, processes::ChildProcess process)
       : input_(std::move(input)), output_(std::move(output)), process_(std::move(process)) {}
@@ -46,5 +44,17 @@ class TaskSystem {
   std::string read_;
   processes::ChildProcess process_;
 };
+
+/// The rival, if it is installed; else what would help is said, and its rows are left out. `what`:
+/// its name for people.
+[[nodiscard]] std::optional<TaskSystem> find_rival(const std::string& name, const std::string& what,
+                                                   int cores);
+/// The row of the rival `name`.
+[[nodiscard]] Description description_of_rival(const std::string& name, std::string what);
+/// How long it needs for a task of `graph`, which comes to `expected`, in microseconds. `system`
+/// outlives it.
+[[nodiscard]] Round rival_round(TaskSystem& system, std::string graph, std::uint64_t expected);
+/// A task of ours costs a twentieth of a rival's at most.
+[[nodiscard]] std::vector<Promise> promises_against_rivals();
 
 }  // namespace orchid::bench
