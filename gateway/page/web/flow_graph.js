@@ -16,7 +16,7 @@ export class FlowGraph {
     this.nodes = new Map();
     this.picture = svg("svg", { class: "graph", role: "group", "aria-label": "The flow's nodes" });
     this.node = element("div", { class: "scroll graph-box", tabindex: 0 }, this.picture);
-    this.layouter = new Worker("/page/layout_worker.js");
+    this.layouter = new Worker("/page/layout_worker.js", { type: "module" });
     this.asked = 0;
     this.layouter.addEventListener("message", (event) => {
       if (event.data.number === this.asked) this.draw(event.data);

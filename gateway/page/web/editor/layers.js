@@ -2,13 +2,11 @@
 // deep stack, where dagre takes minutes for a thousand nodes, and overflows its stack in a long chain. What it does not have is
 // dagre's care for long edges.
 
-const gapInLayer = 24;
-const gapOfLayers = 56;
-const margin = 24;
+const usualGaps = { inLayer: 24, ofLayers: 56, margin: 24 };
 const sweeps = 4;
 
 /** {boxes: [[id, width, height]], links: [[from, to]]} becomes {positions: [[id, [x, y]]], width, height}: left upper corners. */
-export function layered({ boxes, links }) {
+export function layered({ boxes, links, gaps = usualGaps }) {
   const numbers = new Map(boxes.map(([id], number) => [id, number]));
   const before = boxes.map(() => []);
   const after = boxes.map(() => []);
@@ -20,7 +18,7 @@ export function layered({ boxes, links }) {
   }
   const layers = layersOf(before, after);
   sortLayers(layers, before, after);
-  return placed(boxes, layers);
+  return placed(boxes, layers, gaps);
 }
 
 /** Numbers of boxes, by layer. A circle, which a wrong flow may have, is cut where nothing else can go on. */
@@ -65,8 +63,8 @@ function sortLayers(layers, before, after) {
   }
 }
 
-function placed(boxes, layers) {
-  const height = (layer) => layer.reduce((sum, number) => sum + boxes[number][2] + gapInLayer, -gapInLayer);
+function placed(boxes, layers, { inLayer, ofLayers, margin }) {
+  const height = (layer) => layer.reduce((sum, number) => sum + boxes[number][2] + inLayer, -inLayer);
   const heights = layers.map(height);
   const highest = Math.max(0, ...heights);
   const positions = boxes.map(([id]) => [id, [0, 0]]);
@@ -76,10 +74,10 @@ function placed(boxes, layers) {
     let widest = 0;
     for (const number of layer) {
       positions[number][1] = [x, y];
-      y += boxes[number][2] + gapInLayer;
+      y += boxes[number][2] + inLayer;
       widest = Math.max(widest, boxes[number][1]);
     }
-    x += widest + gapOfLayers;
+    x += widest + ofLayers;
   });
-  return { positions, width: Math.max(x - gapOfLayers, margin) + margin, height: highest + 2 * margin };
+  return { positions, width: Math.max(x - ofLayers, margin) + margin, height: highest + 2 * margin };
 }
