@@ -46,7 +46,8 @@ std::string decision_text(const JsonObject& decision) {
           format_duration(std::chrono::milliseconds(decision.number<std::int64_t>("age_ms"))) +
           " ago)\n";
   if (const std::string holder = decision.text("data_at"); !holder.empty())
-    text += "  the data of its calls is at the executor " + holder + ": no policy was asked\n";
+    text += "  the data of its calls is at the executor " + holder +
+            ", of those that could run them the one with most of it: no policy was asked\n";
   for (const std::string& place : decision.texts("chosen")) text += "  on " + place + "\n";
   for (const JsonObject& tried : decision.objects("alternatives")) {
     const std::string wanted = tried.text("wanted");

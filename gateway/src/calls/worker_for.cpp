@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "calls/call.h"
+
 namespace orchid::gateway {
 
 placement::WorkerRequest worker_for(const WorkerNeeds* needs, const ModuleHosts& hosts,
@@ -17,6 +19,11 @@ placement::WorkerRequest worker_for(const WorkerNeeds* needs, const ModuleHosts&
           .images = hosts.images,
           .kind = place.kind,
           .data_at = place.data_at};
+}
+
+placement::WorkerRequest worker_for(const FunctionVersion& version, const CallPlace& place) {
+  const auto needs = version.worker_needs();
+  return worker_for(needs.get(), version.hosts, place);
 }
 
 }  // namespace orchid::gateway

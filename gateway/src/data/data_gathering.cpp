@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <tuple>
 #include <utility>
 
 #include "data/data_copy_service.h"
@@ -29,6 +32,17 @@ std::string what_is_missing(const Objects& missing, const DataHolder& at) {
   return fmt::format("{}, to be copied to the host {}", fmt::join(labels, " and "), at.host);
 }
 
+/// How far the data is on its way to an executor that has none of it yet.
+struct Candidate {
+  DataHolder holder;
+  std::uint64_t arriving = 0;
+  bool has_room = false;
+  bool is_near = false;  // to a holder
+  MonotonicTime ends{};
+  std::uint64_t free = 0;
+  [[nodiscard]] auto rank() const { return std::tuple(arriving, has_room, is_near, ends, free); }
+};
+
 CallData call_data(const Objects& objects, const DataHolder& at) {
   CallData data;
   for (const DataObject* object : objects) {
@@ -37,8 +51,10 @@ CallData call_data(const Objects& objects, const DataHolder& at) {
   }
   data.at = placement::GrantId(at.executor.value());
   data.host = at.host;
-  if (const Objects missing = missing_at(at.executor, objects); !missing.empty())
-    data.waits_for = what_is_missing(missing, at);
+  const Objects missing = missing_at(at.executor, objects);
+  if (!missing.empty()) data.waits_for = what_is_missing(missing, at);
+  if (missing.size() == objects.size())
+    data.waits_for += ", since no host that has any of it could run the call";
   return data;
 }
 
@@ -71,21 +87,34 @@ Result<DataCopyService::Objects> DataCopyService::find_all(
   return objects;
 }
 
-/// Where the objects are to be, and what that lacks is on its way. Nothing: nowhere.
+/// Where the objects are to be, and what that lacks is on its way. Nothing: nowhere. When no
+/// executor at all could run the call, whoever looks for its worker says why.
 std::optional<DataHolder> DataCopyService::place_call(const Objects& objects,
+                                                      const placement::WorkerRequest& worker,
                                                       std::optional<Failure>& failed) {
-  std::set<ExecutorId> away;
-  std::set<ExecutorId> besides;
+  std::set<ExecutorId> holders;
+  std::set<ExecutorId> unfit;
   for (const DataObject* object : objects)
     for (const DataHolder& holder : object->holders) {
-      const Executor* executor = parts_.broker.hosts().find(holder.executor);
-      // One that drains gives no workers any more.
-      if (executor == nullptr || executor->state != ExecutorState::connected ||
-          executor->grant.draining)
-        away.insert(holder.executor);
-      if (receiver(holder.executor) == nullptr || away.contains(holder.executor))
-        besides.insert(holder.executor);
+      holders.insert(holder.executor);
+      if (!parts_.broker.could_give_dispatchers(holder.executor, worker))
+        unfit.insert(holder.executor);
     }
+  if (!holders.empty() && unfit.size() == holders.size()) {
+    const auto found = bring_elsewhere(objects, worker, failed);
+    if (found || failed) return found;
+    unfit.clear();
+  }
+  std::set<ExecutorId> away = unfit;
+  std::set<ExecutorId> besides = unfit;
+  for (const ExecutorId& holder : holders) {
+    const Executor* executor = parts_.broker.hosts().find(holder);
+    // One that drains gives no workers any more.
+    if (executor == nullptr || executor->state != ExecutorState::connected ||
+        executor->grant.draining)
+      away.insert(holder);
+    if (receiver(holder) == nullptr || away.contains(holder)) besides.insert(holder);
+  }
   const auto has_all = [&](const std::optional<DataHolder>& at) {
     return at && missing_at(at->executor, objects).empty();
   };
@@ -97,7 +126,45 @@ std::optional<DataHolder> DataCopyService::place_call(const Objects& objects,
     besides.insert(best->executor);
   }
   // Its executor may come back.
-  if (const auto best = best_for_call(objects); has_all(best)) return best;
+  if (const auto best = best_for_call(objects, unfit); has_all(best)) return best;
+  return std::nullopt;
+}
+
+/// To an executor that has none of them and could run the call; first where they are on their way.
+/// Nothing: there is none, or it cannot be done, which is then in `failed`.
+std::optional<DataHolder> DataCopyService::bring_elsewhere(const Objects& objects,
+                                                           const placement::WorkerRequest& worker,
+                                                           std::optional<Failure>& failed) {
+  std::uint64_t bytes = 0;
+  for (const DataObject* object : objects) bytes += object->bytes.value;
+  const auto is_near_one = [&](const Executor& executor) {
+    return std::ranges::any_of(objects.front()->holders, [&](const DataHolder& holder) {
+      const Executor* other = parts_.broker.hosts().find(holder.executor);
+      return other != nullptr && distance_between(*other, executor) != Distance::elsewhere;
+    });
+  };
+  std::vector<Candidate> candidates;
+  for (const CopyPlace& place : places_for(*objects.front(), parts_.loop.now())) {
+    const Executor* executor = receiver(place.holder.executor);
+    if (executor == nullptr || executor->grant.draining ||
+        !parts_.broker.could_give_dispatchers(place.holder.executor, worker))
+      continue;
+    Candidate candidate{.holder = place.holder,
+                        .has_room = place.free.value >= bytes,
+                        .is_near = is_near_one(*executor),
+                        .ends = place.ends,
+                        .free = place.free.value};
+    for (const DataObject* object : objects)
+      if (parts_.catalogue.is_arriving(object->id, place.holder.executor))
+        candidate.arriving += 1 + object->bytes.value;
+    candidates.push_back(std::move(candidate));
+  }
+  std::ranges::sort(candidates, std::ranges::greater{}, &Candidate::rank);
+  for (const Candidate& candidate : candidates) {
+    auto brought = bring(candidate.holder, objects);
+    if (brought) return candidate.holder;
+    failed = std::move(brought.error());
+  }
   return std::nullopt;
 }
 
@@ -114,14 +181,14 @@ Result<void> DataCopyService::bring(const DataHolder& to, const Objects& missing
   return {};
 }
 
-Result<std::shared_ptr<const CallData>> DataCopyService::for_call(uid_t tenant,
-                                                                  std::string_view names) {
+Result<std::shared_ptr<const CallData>> DataCopyService::for_call(
+    uid_t tenant, std::string_view names, const placement::WorkerRequest& worker) {
   const auto references = parse_data_list(names);
   if (!references) return fail(references.error());
   auto objects = find_all(tenant, *references);
   if (!objects) return fail(std::move(objects.error()));
   std::optional<Failure> failed;
-  const auto at = place_call(*objects, failed);
+  const auto at = place_call(*objects, worker, failed);
   carry_out();
   if (!at) return fail(elsewhere(*objects, failed));
   CallData data = call_data(*objects, *at);
@@ -154,7 +221,10 @@ void DataCopyService::gather(CallDataFinder::Wait wait, Done done) {
 }
 
 CallDataFinder DataCopyService::finder() {
-  return {.find = [this](uid_t tenant, std::string_view names) { return for_call(tenant, names); },
+  return {.find =
+              [this](uid_t tenant, std::string_view names, const placement::WorkerRequest& worker) {
+                return for_call(tenant, names, worker);
+              },
           .gather = [this](CallDataFinder::Wait wait,
                            Done done) { gather(std::move(wait), std::move(done)); }};
 }
@@ -172,7 +242,7 @@ std::optional<Result<std::shared_ptr<const CallData>>> DataCopyService::look_aft
     return fail(std::move(objects.error()));
   }
   std::optional<Failure> failed;
-  const auto at = place_call(*objects, failed);
+  const auto at = place_call(*objects, gathering.wait.worker, failed);
   if (!at) {
     Failure why = elsewhere(*objects, failed);
     // A copy that has failed is tried again; that there is no room is told at once.

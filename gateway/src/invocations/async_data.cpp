@@ -1,6 +1,7 @@
 // invocations/async_data.cpp: the data objects that an asynchronous call is given.
 #include <utility>
 
+#include "calls/worker_for.h"
 #include "invocations/async_invocations.h"
 
 namespace orchid::gateway {
@@ -10,7 +11,8 @@ namespace orchid::gateway {
 bool AsyncInvocations::find_its_data(BookedInvocation& invocation) {
   const InvocationRecord& record = invocation.record;
   if (record.data.empty()) return true;
-  auto data = parts_.find_data.find(record.tenant, record.data);
+  auto data = parts_.find_data.find(record.tenant, record.data,
+                                    worker_for(*invocation.version, {.kind = record.kind}));
   if (data) {
     invocation.data = *data;
     if ((*data)->waits_for.empty()) return true;

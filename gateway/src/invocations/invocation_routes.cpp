@@ -1,5 +1,6 @@
 #include "invocations/invocation_routes.h"
 
+#include "calls/worker_for.h"
 #include "http/problem.h"
 #include "invocations/invocation_documents.h"
 #include "protocol/limits.h"
@@ -143,10 +144,12 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
 void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
   const bool is_stored = accepted.is_stored();
   const auto [number, client_gone] = data_waits_.add();
-  CallDataFinder::Wait wait{.tenant = request.identity.tenant.uid,
-                            .names = accepted.options.data,
-                            .deadline = accepted.at + accepted.options.deadline,
-                            .client_gone = client_gone};
+  CallDataFinder::Wait wait{
+      .tenant = request.identity.tenant.uid,
+      .names = accepted.options.data,
+      .worker = worker_for(*accepted.entry.version, {.kind = accepted.options.kind}),
+      .deadline = accepted.at + accepted.options.deadline,
+      .client_gone = client_gone};
   auto found = [this, &request, reply, number,
                 accepted =
                     std::make_shared<Accepted>(std::move(accepted))](CallDataFinder::Found data) {
@@ -161,7 +164,7 @@ void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted 
         auto answer = [here = parts.here, found = std::move(found)](CallDataFinder::Found data) {
           here([found, data = std::move(data)]() mutable { found(std::move(data)); });
         };
-        if (is_stored) return answer(parts.find_data.find(wait.tenant, wait.names));
+        if (is_stored) return answer(parts.find_data.find(wait.tenant, wait.names, wait.worker));
         parts.find_data.gather(std::move(wait), std::move(answer));
       });
 }
@@ -224,7 +227,7 @@ void InvocationRoutes::look_for_lost_data(const Reply& reply, const std::string&
                                           uid_t tenant, const std::string& data,
                                           SyncAnswer result) {
   parts_.control([this, reply, function, tenant, data, result = std::move(result)]() mutable {
-    if (auto found = parts_.find_data.find(tenant, data);
+    if (auto found = parts_.find_data.find(tenant, data, {});
         !found && found.error().code == ErrorCode::data_lost) {
       result.result.outcome = Outcome::bad_request;
       result.result.refused = found.error().code;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "leases/worker_broker.h"
 #include "placement/shape_text.h"
@@ -157,6 +158,14 @@ std::string WorkerBroker::why_too_small(const placement::WorkerRequest& worker) 
   if (any([&](const auto& shape) { return shape.memory > largest->host.memory; }))
     text += fmt::format(", with {} of memory", to_string(largest->host.memory));
   return text;
+}
+
+bool WorkerBroker::could_give_dispatchers(const ExecutorId& executor,
+                                          placement::WorkerRequest worker) const {
+  const Executor* found = hosts_.find(executor);
+  if (found == nullptr) return false;
+  const placement::WorkerRequest wanted = dispatcher_worker(std::move(worker));
+  return could_give(*found, wanted) || may_give_soon(*found, wanted);
 }
 
 TellSupply WorkerBroker::supply_for(HolderId id, const placement::WorkerRequest& worker) const {

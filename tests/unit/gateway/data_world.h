@@ -108,7 +108,7 @@ struct DataWorld {
 
   boost::asio::io_context io;
   SetClock clock;
-  WorkerBroker broker{{.epoch = 1, .boot_id = "here"}, {}};
+  WorkerBroker broker{{.epoch = 1, .boot_id = "here", .remote_dispatch = true}, {}};
   BrokerLoop loop{io, clock, broker};
   ExecutorMessages messages;
   std::vector<std::pair<ExecutorId, ControlMessage>> sent;

@@ -12,6 +12,7 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "placement/grant.h"
+#include "placement/worker_request.h"
 #include "protocol/data_id.h"
 
 namespace orchid::gateway {
@@ -35,11 +36,14 @@ struct CallData {
 /// `bad_request`, `not_found`, `data_lost`, `data_elsewhere`; `unreachable`: it may be there later.
 struct CallDataFinder {
   using Found = Result<std::shared_ptr<const CallData>>;
-  /// Now. What is not where the call is to run is on its way there: see `waits_for`.
-  std::function<Found(uid_t tenant, std::string_view names)> find{};
+  /// Now. What is not where the call is to run is on its way there: see `waits_for`. `worker`: that
+  /// the call needs; an executor that could never give one is not where it runs, whatever it has.
+  std::function<Found(uid_t tenant, std::string_view names, const placement::WorkerRequest& worker)>
+      find{};
   struct Wait {
     uid_t tenant = 0;
     std::string names{};
+    placement::WorkerRequest worker{};
     MonotonicTime deadline{};
     /// Set by whoever has the client; null: it does not matter whether that is there.
     std::shared_ptr<const std::atomic<bool>> client_gone = nullptr;

@@ -21,4 +21,9 @@ struct CallPlace {
 [[nodiscard]] placement::WorkerRequest worker_for(const WorkerNeeds* needs,
                                                   const ModuleHosts& hosts, const CallPlace& place);
 
+struct FunctionVersion;
+/// Of a call of this version, as things stand.
+[[nodiscard]] placement::WorkerRequest worker_for(const FunctionVersion& version,
+                                                  const CallPlace& place);
+
 }  // namespace orchid::gateway

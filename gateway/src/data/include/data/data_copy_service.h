@@ -21,6 +21,7 @@
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
 #include "leases/broker_loop.h"
+#include "placement/worker_request.h"
 
 namespace orchid::gateway {
 
@@ -61,10 +62,11 @@ class DataCopyService {
   DataCopyService(Parts parts, Options options);
 
   using Done = std::function<void(Result<std::shared_ptr<const CallData>>)>;
-  /// What a call is given, at the executor with most of the bytes. What that lacks is copied there:
-  /// `waits_for` of the result says so.
-  [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(uid_t tenant,
-                                                                 std::string_view names);
+  /// What a call is given, at the executor with most of the bytes of those that could give it such
+  /// a worker; if no holder could, at another one. What that lacks is copied there: `waits_for` of
+  /// the result says so.
+  [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(
+      uid_t tenant, std::string_view names, const placement::WorkerRequest& worker = {});
   /// The same when all is there. `timed_out`: not by the deadline; says what was waited for.
   /// `cancelled`: the client has gone.
   void gather(CallDataFinder::Wait wait, Done done);
@@ -121,7 +123,11 @@ class DataCopyService {
   [[nodiscard]] Result<Objects> find_all(uid_t tenant,
                                          std::span<const DataReference> references) const;
   [[nodiscard]] std::optional<DataHolder> place_call(const Objects& objects,
+                                                     const placement::WorkerRequest& worker,
                                                      std::optional<Failure>& failed);
+  [[nodiscard]] std::optional<DataHolder> bring_elsewhere(const Objects& objects,
+                                                          const placement::WorkerRequest& worker,
+                                                          std::optional<Failure>& failed);
   [[nodiscard]] const Executor* receiver(const ExecutorId& id) const;
   [[nodiscard]] bool can_send(const ExecutorId& id) const;
   [[nodiscard]] bool is_surplus(const DataObject& object, const ExecutorId& executor,

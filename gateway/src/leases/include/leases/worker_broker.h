@@ -175,6 +175,10 @@ class WorkerBroker {
   /// Why no connected host could ever have such workers, in words: "no image for x86-64; the module
   /// has aarch64". Empty: one could, none is there at all, or some may still come back.
   [[nodiscard]] std::string why_no_host(const placement::WorkerRequest& worker) const;
+  /// Whether the executor, were nobody else there, could give dispatchers such workers; also one
+  /// that is away.
+  [[nodiscard]] bool could_give_dispatchers(const ExecutorId& executor,
+                                            placement::WorkerRequest worker) const;
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
   [[nodiscard]] const Capacity& capacity() const { return capacity_; }
