@@ -1,9 +1,9 @@
-// Calls a helper that compilers for aarch64 make of atomic operations.
+// Calls a helper that compilers for aarch64 make of atomic operations. It is compiled for that
+// processor on machines that have no C library's headers for it.
 #include <stddef.h>
-#include <stdint.h>
 struct orchid_call;
-uint64_t __aarch64_ldadd8_relax(uint64_t, uint64_t*);
+unsigned long __aarch64_ldadd8_relax(unsigned long, unsigned long*);
 
-int32_t orchid_entry_atomics(struct orchid_call* call, const void* input, size_t size) {
-  return (int32_t)__aarch64_ldadd8_relax(size, (uint64_t*)input);
+int orchid_entry_atomics(struct orchid_call* call, const void* input, size_t size) {
+  return (int)__aarch64_ldadd8_relax(size, (unsigned long*)input);
 }
