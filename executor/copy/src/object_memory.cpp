@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "foundation/huge_pages.h"
+
 namespace orchid::executor {
 
 Result<RoomMemory> RoomMemory::map(int fd, ByteCount bytes) {
@@ -20,7 +22,9 @@ Result<RoomMemory> RoomMemory::map(int fd, ByteCount bytes) {
   if (bytes.value == 0) return RoomMemory({});
   void* address = ::mmap(nullptr, bytes.value, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (address == MAP_FAILED) return fail_errno("mmap a room");
-  return RoomMemory({static_cast<std::byte*>(address), bytes.value});
+  const std::span room(static_cast<std::byte*>(address), bytes.value);
+  prefer_huge_pages(room.data(), room.size());
+  return RoomMemory(room);
 }
 
 RoomMemory::~RoomMemory() {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "foundation/huge_pages.h"
+
 namespace orchid::executor {
 namespace {
 
@@ -79,7 +81,9 @@ Result<std::span<std::byte>> CallObjects::create(std::uint64_t most) {
       ::mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_SHARED, answer->file.get(), 0);
   if (room == MAP_FAILED) return fail_errno("the worker could not map the room");
   rooms_.emplace(room, Room{.data = answer->data, .bytes = most});
-  return std::span(static_cast<std::byte*>(room), most);
+  const std::span bytes(static_cast<std::byte*>(room), most);
+  prefer_huge_pages(bytes.data(), bytes.size());
+  return bytes;
 }
 
 Result<DataId> CallObjects::seal(const void* room, std::uint64_t used, std::string_view name) {

@@ -11,14 +11,18 @@ constexpr std::uintptr_t huge_page = 2UL << 20;
 
 }  // namespace
 
+void prefer_huge_pages(std::byte* start, std::size_t size) {
+  const auto first = reinterpret_cast<std::uintptr_t>(start);
+  const std::uintptr_t before = (huge_page - first % huge_page) % huge_page;
+  if (size < before + huge_page) return;
+  const std::size_t whole = (size - before) / huge_page * huge_page;
+  // A kernel that has none says so, and nothing else is different.
+  ::madvise(start + before, whole, MADV_HUGEPAGE);
+}
+
 void reserve_in_huge_pages(std::vector<std::byte>& bytes, std::size_t size) {
   bytes.reserve(size);
-  const auto first = reinterpret_cast<std::uintptr_t>(bytes.data());
-  const std::uintptr_t before = (huge_page - first % huge_page) % huge_page;
-  if (bytes.capacity() < before + huge_page) return;
-  const std::size_t whole = (bytes.capacity() - before) / huge_page * huge_page;
-  // A kernel that has none says so, and nothing else is different.
-  ::madvise(bytes.data() + before, whole, MADV_HUGEPAGE);
+  prefer_huge_pages(bytes.data(), bytes.capacity());
 }
 
 }  // namespace orchid

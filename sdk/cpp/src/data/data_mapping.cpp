@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "foundation/huge_pages.h"
+
 #include "orchid/error.h"
 #include "orchid/mapped_data.h"
 
@@ -28,6 +30,7 @@ std::span<std::byte> map(std::size_t size, int protection, int flags, int file) 
 
 std::unique_ptr<DataMapping> DataMapping::of_room(const UniqueFd& file, std::size_t size) {
   const auto bytes = map(size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get());
+  prefer_huge_pages(bytes.data(), bytes.size());
   return std::unique_ptr<DataMapping>(new DataMapping(bytes, {}, /*in_place=*/true));
 }
 
