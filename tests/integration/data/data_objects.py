@@ -482,6 +482,27 @@ def who_reads_from_an_executor_that_ends_is_cut_off(site):
     expect(1000 <= got < LARGE, f"a part of it has come: {got}")
 
 
+def a_grant_that_is_taken_back_ends_what_goes_through_it(site):
+    put(site, "read", some_bytes(LARGE))
+    writing = begin_put(site, "written", LARGE)
+    writing.sendall(bytes(MIB))
+    wait_for(lambda: rooms(site), lambda count: count == 1, "the room is made", site.said)
+    with contextlib.closing(Connection(site)) as connection:
+        connection.request("GET", "/v1/data/read")
+        response = connection.getresponse()
+        got = len(response.read(1000))
+        site.executors[0].send_signal(signal.SIGTERM)  # as a batch system does
+        expect(site.executors[0].wait(TIMEOUT_S) == 0, f"the executor ends by itself\n{site.said()}")
+        while piece := response.read(MIB):
+            got += len(piece)
+    expect(1000 <= got < LARGE, f"a part of it has come: {got}")
+    with contextlib.suppress(OSError):  # it is told already
+        writing.sendall(bytes(MIB))
+    refused(receive(writing), 503, "unreachable")
+    wait_until_used(site, 0)
+    wait_for(lambda: data_files(site), lambda count: count == 0, "the gateway has nothing of it open", site.said)
+
+
 def data_on_two_executors_is_elsewhere(site):
     deploy(site)
     first = put(site, "first", some_bytes(300 * MIB))
@@ -560,7 +581,8 @@ SHARED = (large_data_comes_back_equal_and_is_summed_where_it_is, parts_of_data_a
 SETTINGS = f"token_users = [\"{STRANGER}\"]\nbody_time = \"500ms\"\n"
 # With a gateway and executors of their own: settings, executors.
 ALONE = ((data_of_a_lost_executor_is_named_with_its_host, SETTINGS, 1),
-         (who_reads_from_an_executor_that_ends_is_cut_off, SETTINGS, 1), (data_on_two_executors_is_elsewhere, SETTINGS, 2),
+         (who_reads_from_an_executor_that_ends_is_cut_off, SETTINGS, 1),
+         (a_grant_that_is_taken_back_ends_what_goes_through_it, SETTINGS, 1), (data_on_two_executors_is_elsewhere, SETTINGS, 2),
          (an_executor_that_hangs_is_not_waited_for, "", 1),
          (a_tenant_has_a_quota, "[data]\nper_user = \"1000 B\"\n", 1))
 

@@ -214,6 +214,22 @@ def what_a_lost_executor_had_is_gone(site):
     site.executors.pop(0).wait(TIMEOUT_S)
 
 
+def a_grant_that_is_taken_back_ends_what_is_in_the_middle(site):
+    site.add(0, 256 * MIB)
+    putting, adding = site.program(1), site.program(1)
+    putting.good(f"take {64 * MIB}")
+    adding.good(f"take {MIB}")
+    putting.good(f"put_for_ever {64 * MIB}", "putting")
+    adding.good("add_for_ever", "adding")
+    executor = site.executors.pop(0)
+    executor.send_signal(signal.SIGTERM)  # as a batch system does
+    expect(executor.wait(TIMEOUT_S) == 0, f"the executor ends by itself\n{site.one.said()}")
+    expect(putting.hear().startswith("error lease_ended "), "puts end with the grant")
+    expect(adding.hear().startswith(("error outcome_unknown ", "error lease_ended ")), "and atomics: they may have happened")
+    putting.bad("compare 0 8 9", "lease_ended")
+    adding.bad("add 0 1", "lease_ended")
+
+
 def a_killed_or_stopped_process_takes_its_memory_with_it(site):
     site.add(0, 64 * MIB)
     for number in (signal.SIGKILL, signal.SIGSTOP):
@@ -443,7 +459,7 @@ def a_cut_network_costs_the_way_and_no_memory(site):
 
 CASES = (memory_of_another_host_is_read_and_written, the_end_of_the_memory_is_its_end, a_full_budget_says_what_would_help,
          cores_that_are_all_taken_do_not_matter, a_new_lease_has_nothing_of_the_last_one, what_is_in_the_middle_when_the_lease_is_released_ends,
-         what_a_lost_executor_had_is_gone, a_killed_or_stopped_process_takes_its_memory_with_it, a_host_that_is_silent_is_given_up,
+         what_a_lost_executor_had_is_gone, a_grant_that_is_taken_back_ends_what_is_in_the_middle, a_killed_or_stopped_process_takes_its_memory_with_it, a_host_that_is_silent_is_given_up,
          a_lease_that_nobody_keeps_expires, memory_outlives_the_gateway, renewals_go_on_after_a_restart_of_the_gateway,
          a_file_goes_there_and_back_from_the_command_line, programs_in_c_use_it, sorts_in_memory_of_another_host,
          calls_lose_what_their_lease_loses, a_cut_network_costs_the_way_and_no_memory)
