@@ -78,6 +78,20 @@ def numba(site):
     compile(python, "writing-functions.md", "exec")
 
 
+def julia(site):
+    """What moving-code.md says of it."""
+    program = shutil.which("julia")
+    if program is None:
+        print("not tested: a function from Julia, which is not installed")
+        return
+    made = subprocess.run([program, "--startup-file=no", SOURCES / "tests/data/mean.jl"], capture_output=True, text=True,
+                          timeout=COMMAND_TIMEOUT_S, check=True)
+    (site.folder / "julia.ll").write_text(made.stdout)
+    site.orchid("build", "julia.ll", "-o", "julia.orc")
+    site.orchid("deploy", "julia.orc")
+    expect_equal("Julia's mean", struct.unpack("<d", invoke(site, "julia", NUMBERS))[0], 2.5)
+
+
 def followed(site, name):
     """The page's curl, up to the call's end, which is asked for once it has told how far the call is."""
     (command,) = (block for block in blocks("sh") if block.startswith("curl -N"))
@@ -128,5 +142,6 @@ with gateway(PROGRAMS, {**os.environ}) as orchid:
              orchid.said)
     c_and_cpp(orchid)
     numba(orchid)
+    julia(orchid)
     progress(orchid)
 print("all of the guide's functions were built, deployed and called")

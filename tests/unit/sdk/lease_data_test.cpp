@@ -234,6 +234,18 @@ TEST_CASE("a worker of a host without the object is asked all the same, a little
   CHECK_FALSE(function.invoke("x", {.data = {lease.data("numbers")}}).output.empty());
 }
 
+TEST_CASE("the hosts with most bytes of a call's data are the nearest to it") {
+  const auto data = [](std::uint64_t size, std::vector<std::string> hosts) {
+    return sdk::LeaseAccess::data(std::make_shared<const sdk::LeasedObject>(
+        sdk::LeasedObject{.id = *parse_data_id(id), .size = size, .hosts = std::move(hosts)}));
+  };
+  using Hosts = std::vector<std::string>;
+  CHECK(sdk::make_objects({data(10, {"n1"}), data(9, {"n2"})})->nearest == Hosts{"n1"});
+  CHECK(sdk::make_objects({data(10, {"n1", "n2"}), data(9, {"n2"})})->nearest == Hosts{"n2"});
+  CHECK(sdk::make_objects({data(0, {"n2", "n1"})})->nearest == Hosts{"n1", "n2"});
+  CHECK(sdk::make_objects({data(3, {})})->nearest.empty());
+}
+
 TEST_CASE_FIXTURE(DataLease, "an object that cannot come to any worker ends the call") {
   executor.refuse_data(ErrorCode::data_lost);
   hosts = R"("n7","n8")";

@@ -1,6 +1,10 @@
 #include "lease/call_objects.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "lease/lease_access.h"
 #include "protocol/limits.h"
@@ -25,6 +29,26 @@ std::string CallObjects::labels() const {
   return text;
 }
 
+namespace {
+
+std::vector<std::string> hosts_with_most(
+    const std::vector<std::shared_ptr<const LeasedObject>>& objects) {
+  std::map<std::string, std::uint64_t> shares;
+  std::uint64_t most = 0;
+  for (const auto& object : objects)
+    for (const std::string& host : object->hosts) {
+      std::uint64_t& share = shares[host];
+      share += 1 + object->size;  // one without bytes is at home somewhere, too
+      most = std::max(most, share);
+    }
+  std::vector<std::string> hosts;
+  for (const auto& [host, share] : shares)
+    if (share == most) hosts.push_back(host);
+  return hosts;
+}
+
+}  // namespace
+
 std::shared_ptr<const CallObjects> make_objects(const std::vector<LeasedData>& data) {
   if (data.size() > limits::data_per_call)
     throw Error({.kind = ErrorKind::bad_request,
@@ -37,6 +61,7 @@ std::shared_ptr<const CallObjects> make_objects(const std::vector<LeasedData>& d
     all->ids.push_back(object->id);
     all->objects.push_back(object);
   }
+  all->nearest = hosts_with_most(all->objects);
   return all;
 }
 

@@ -23,6 +23,7 @@ struct LeasedObject {
 struct CallObjects {
   std::vector<DataId> ids;  // 1 to `limits::data_per_call`, in the order of the function's
   std::vector<std::shared_ptr<const LeasedObject>> objects;  // the same
+  std::vector<std::string> nearest;                          // hosts with most of their bytes
 
   [[nodiscard]] bool has(const DataId& id) const;
   /// Empty: it has no such object.

@@ -10,7 +10,8 @@
 namespace orchid::sdk {
 namespace {
 
-/// A call waits so long for a worker of a host that has its data, before it is brought to another.
+/// A call waits so long for a worker of a host with most of its data, before that is brought to
+/// another.
 constexpr std::chrono::milliseconds patience_with_holders{20};
 /// So often an executor is asked for what it has not, and is to get.
 constexpr std::chrono::milliseconds ask_again_after{50};
@@ -37,7 +38,8 @@ bool WorkerLane::may_ask_for(const DirectCall& call, const LeasedObject& object,
                              MonotonicTime now) const {
   const auto refused = refused_.find(object.id);
   if (refused != refused_.end() && now < refused->second) return false;
-  const bool is_near = std::ranges::find(object.hosts, worker_.node) != object.hosts.end();
+  const auto& nearest = call.data->nearest;
+  const bool is_near = std::ranges::find(nearest, worker_.node) != nearest.end();
   return is_near || now - (call.due - call.deadline) >= patience_with_holders;
 }
 
