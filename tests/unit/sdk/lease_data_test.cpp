@@ -6,6 +6,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "clear_error.h"
 #include "fake_executor.h"
 #include "fake_gateway.h"
+#include "lease/call_objects.h"
+#include "lease/lease_access.h"
 #include "orchid/client.h"
 #include "orchid/function.hpp"
 #include "orchid/stream.h"
