@@ -177,6 +177,7 @@ Result<const DataObject*> DataCatalogue::publish(DataId id, DataDrops& drops, Mo
   object.created = now;
   found->precondition = {};
   found->is_wish_said = true;
+  holders_changed();
   if (!object.name.empty()) drop_old_versions(key, drops);
   return &object;
 }
@@ -355,6 +356,7 @@ void DataCatalogue::erase(DataId id, DataDrops& drops) {
   }
   objects_.erase(id);
   forget_name_if_unused(key);
+  holders_changed();
 }
 
 void DataCatalogue::forget_name_if_unused(const NameKey& key) {

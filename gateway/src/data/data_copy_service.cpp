@@ -256,6 +256,7 @@ void DataCopyService::executor_joined(const ExecutorId& executor) {
 
 void DataCopyService::tick(MonotonicTime now) {
   copies_.tick(now);
+  forget_recent(now);
   look_after_objects(now);
   look_after_gatherings(now);
   carry_out();

@@ -39,6 +39,7 @@ bool DataCatalogue::finish_copy(DataId id, const ExecutorId& executor) {
   const auto copy = std::ranges::find(object.arriving, executor, &DataHolder::executor);
   object.holders.push_back(std::move(*copy));
   object.arriving.erase(copy);
+  holders_changed();
   return true;
 }
 

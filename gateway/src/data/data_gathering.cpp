@@ -192,8 +192,29 @@ Result<std::shared_ptr<const CallData>> DataCopyService::for_call(
   carry_out();
   if (!at) return fail(elsewhere(*objects, failed));
   CallData data = call_data(*objects, *at);
-  data.keeper = parts_.keep(data.ids);
-  return std::make_shared<const CallData>(std::move(data));
+  auto keeper = parts_.keep(data.ids);
+  return given(std::move(data), std::move(keeper));
+}
+
+/// Other calls may be given the same for a moment, without asking again (RecentCallData): it lives
+/// here until then.
+std::shared_ptr<const CallData> DataCopyService::given(CallData data,
+                                                       std::shared_ptr<const void> keeper) {
+  data.keeper = std::move(keeper);
+  data.as_of = parts_.catalogue.changes().load();
+  auto found = std::make_shared<const CallData>(std::move(data));
+  const MonotonicTime now = parts_.loop.now();
+  forget_recent(now);
+  if (found->waits_for.empty() && recent_.size() < options_.recent)
+    recent_.push_back({now + options_.recent_for, found});
+  return found;
+}
+
+void DataCopyService::forget_recent(MonotonicTime now) {
+  const std::uint64_t changes = parts_.catalogue.changes().load();
+  std::erase_if(recent_, [&](const Recent& recent) {
+    return recent.until <= now || recent.data->as_of != changes;
+  });
 }
 
 void DataCopyService::gather(CallDataFinder::Wait wait, Done done) {
@@ -226,7 +247,8 @@ CallDataFinder DataCopyService::finder() {
                 return for_call(tenant, names, worker);
               },
           .gather = [this](CallDataFinder::Wait wait,
-                           Done done) { gather(std::move(wait), std::move(done)); }};
+                           Done done) { gather(std::move(wait), std::move(done)); },
+          .changes = &parts_.catalogue.changes()};
 }
 
 /// Nothing: it waits on.
@@ -252,10 +274,7 @@ std::optional<Result<std::shared_ptr<const CallData>>> DataCopyService::look_aft
     return fail(std::move(why));
   }
   CallData data = call_data(*objects, *at);
-  if (data.waits_for.empty()) {
-    data.keeper = gathering.keeper;
-    return std::make_shared<const CallData>(std::move(data));
-  }
+  if (data.waits_for.empty()) return given(std::move(data), gathering.keeper);
   if (may_wait) return std::nullopt;
   return fail(ErrorCode::timed_out,
               "the call has not begun by its deadline: it waited for " + data.waits_for);

@@ -26,6 +26,7 @@ void DataCatalogue::AtExecutor::remove(const DataObject& object) {
 
 void DataCatalogue::hold(DataObject& object, DataHolder holder) {
   if (at_[holder.executor].add(object)) object.holders.push_back(std::move(holder));
+  holders_changed();
 }
 
 void DataCatalogue::let_go(DataObject& object, const ExecutorId& executor) {
@@ -36,6 +37,7 @@ void DataCatalogue::let_go(DataObject& object, const ExecutorId& executor) {
     object.holders.erase(holder);
   }
   at_.at(executor).remove(object);
+  holders_changed();
 }
 
 bool DataCatalogue::stop_arriving(DataObject& object, const ExecutorId& executor) {
@@ -81,6 +83,7 @@ void DataCatalogue::lose_if_nowhere(DataId id) {
 /// There is nobody any more to copy it from.
 void DataCatalogue::became_lost(DataObject& object) {
   object.state = DataState::lost;
+  holders_changed();
   used_by_.at(object.tenant.uid) -= object.bytes.value;
   while (!object.arriving.empty()) {
     const ExecutorId executor = object.arriving.back().executor;
@@ -236,6 +239,7 @@ bool DataCatalogue::take_name(DataObject& newcomer, DataDrops& drops, MonotonicT
     expiries_.emplace(other.expires, other.id);
   }
   name.versions[newcomer.version] = newcomer.id;
+  holders_changed();
   name.newest = std::max(name.newest, newcomer.version);
   name.order = std::max(name.order, newcomer.order);
   return true;

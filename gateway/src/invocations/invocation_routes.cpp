@@ -100,7 +100,8 @@ CallResult result_of(const InvocationRecord& record, std::vector<std::byte> outp
   return result;
 }
 
-InvocationRoutes::InvocationRoutes(Parts parts) : parts_(std::move(parts)), table_(parts_.table) {}
+InvocationRoutes::InvocationRoutes(Parts parts)
+    : parts_(std::move(parts)), recent_data_(parts_.find_data.changes), table_(parts_.table) {}
 
 void InvocationRoutes::add_to(Router& router) {
   router.add(Method::post, "/v1/functions/{}/invocations",
@@ -143,19 +144,26 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
 /// as its reply.
 void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
   const bool is_stored = accepted.is_stored();
+  const uid_t tenant = request.identity.tenant.uid;
+  placement::WorkerRequest worker =
+      worker_for(*accepted.entry.version, {.kind = accepted.options.kind});
+  if (!is_stored) accepted.data = recent_data_.find(tenant, accepted.options.data, worker);
+  if (accepted.data != nullptr) return start(request, reply, std::move(accepted));
   const auto [number, client_gone] = data_waits_.add();
-  CallDataFinder::Wait wait{
-      .tenant = request.identity.tenant.uid,
-      .names = accepted.options.data,
-      .worker = worker_for(*accepted.entry.version, {.kind = accepted.options.kind}),
-      .deadline = accepted.at + accepted.options.deadline,
-      .client_gone = client_gone};
-  auto found = [this, &request, reply, number,
+  CallDataFinder::Wait wait{.tenant = tenant,
+                            .names = accepted.options.data,
+                            .worker = worker,
+                            .deadline = accepted.at + accepted.options.deadline,
+                            .client_gone = client_gone};
+  auto found = [this, &request, reply, number, worker = std::move(worker),
                 accepted =
                     std::make_shared<Accepted>(std::move(accepted))](CallDataFinder::Found data) {
     data_waits_.remove(number);
     if (!data) return reply.send(refuse(data.error(), request.parameters[0]));
     accepted->data = std::move(*data);
+    if (accepted->data->waits_for.empty())
+      recent_data_.remember(request.identity.tenant.uid, accepted->options.data, worker,
+                            accepted->data);
     start(request, reply, std::move(*accepted));
   };
   if (!is_stored) reply.watch(data_waits_, number);

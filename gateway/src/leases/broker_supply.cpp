@@ -130,6 +130,7 @@ bool BrokerSupply::perform(const BrokerAction& action) {
       tell(dispatcher, [executor = answers->executor, yes = answers->answers](WorkerTaker& taker) {
         taker.executor_answers(executor, yes);
       });
+    return false;  // others look at it, too
   } else {
     return false;
   }

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,7 @@ struct CallData {
   /// While it lives, newer versions of their names do not make them go. Destroyed on any thread.
   std::shared_ptr<const void> keeper = nullptr;
   std::string waits_for{};  // for people: what it has yet to get; empty: it has all
+  std::uint64_t as_of = 0;  // the finder's `changes` when it was looked up
 };
 
 /// "d-…,d-…": what CallDataFinder reads. Empty for none.
@@ -51,6 +53,9 @@ struct CallDataFinder {
   /// Once all is where the call is to run. `timed_out`: that was not by the deadline; `cancelled`:
   /// the client has gone. Calls `done` once, perhaps at once.
   std::function<void(Wait wait, std::function<void(Found)> done)> gather{};
+  /// Grows whenever another answer may be due for the same question, before anybody is told of the
+  /// reason. May be read on any thread; null: every answer is due anew.
+  const std::atomic<std::uint64_t>* changes = nullptr;
 };
 
 }  // namespace orchid::gateway

@@ -13,6 +13,7 @@
 // An executor is the authority for what it has. What is removed here is a drop that it is to be
 // told of, and is told again until it says that it has done it.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -138,6 +139,11 @@ class DataCatalogue {
   /// Those whose time is over.
   [[nodiscard]] DataDrops expire(MonotonicTime now);
 
+  /// Grows when an object comes, goes, is lost or found again, or has another holder, or when
+  /// `holders_changed` says so. Any thread.
+  [[nodiscard]] const std::atomic<std::uint64_t>& changes() const { return changes_; }
+  /// Executors that have objects are to be reached, or not any more.
+  void holders_changed() { ++changes_; }
   /// In whatever state.
   [[nodiscard]] bool knows(DataId id) const { return objects_.contains(id); }
   /// A room, or nothing.
@@ -212,6 +218,7 @@ class DataCatalogue {
   void adopt(const DataHolder& holder, const DataHeld& held, DataDrops& drops, MonotonicTime now);
 
   Limits limits_;
+  std::atomic<std::uint64_t> changes_{1};
   std::uint64_t order_;  // the last that was given
   std::map<DataId, Kept> objects_;
   std::map<NameKey, Name> names_;

@@ -2,6 +2,8 @@
 // of which more copies are wanted, and for those whose executor is about to go.
 #pragma once
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -54,6 +56,9 @@ class DataCopyService {
     std::size_t waiting_calls = 256;  // that somebody waits for, with all that they were sent
     std::size_t waiting_calls_of_tenant = 16;
     std::chrono::milliseconds kept_for{60'000};  // a copy that has come, for whoever wanted it
+    /// What was found for a call is the answer to the same question for so long, unless it changes.
+    std::chrono::milliseconds recent_for{100};
+    std::size_t recent = 256;
     /// At most so many objects, and places for them, are looked at in one go, however many there
     /// are: the control thread is everybody's. The next look goes on with the others.
     Work one_look{.objects = 1024, .places = 8192};
@@ -143,6 +148,9 @@ class DataCopyService {
   [[nodiscard]] std::optional<Result<std::shared_ptr<const CallData>>> look_after(
       Gathering& gathering, MonotonicTime now);
   void look_after_gatherings(MonotonicTime now);
+  [[nodiscard]] std::shared_ptr<const CallData> given(CallData data,
+                                                      std::shared_ptr<const void> keeper);
+  void forget_recent(MonotonicTime now);
   void look_after_objects(MonotonicTime now);
   [[nodiscard]] Objects on_leaving_executors(MonotonicTime now) const;
   bool make_up_for(const DataObject& object, MonotonicTime now, Work& left);
@@ -158,6 +166,11 @@ class DataCopyService {
   Options options_;
   DataCopies copies_;
   std::list<Gathering> gatherings_;
+  struct Recent {
+    MonotonicTime until{};
+    std::shared_ptr<const CallData> data{};
+  };
+  std::deque<Recent> recent_;  // the first found first
   std::map<std::pair<DataId, ExecutorId>, Pause> not_before_;
   using Copy = std::pair<DataId, ExecutorId>;
   std::set<Copy> spared_;                  // may be gone: not counted on until that is known

@@ -119,7 +119,10 @@ class DataService final : private ActionPerformer {
     MonotonicTime due{};
     Done<ReachableData> done{};
   };
-  [[nodiscard]] bool perform(const BrokerAction& /*action*/) override { return false; }
+  [[nodiscard]] bool perform(const BrokerAction& action) override {
+    if (std::holds_alternative<TellExecutorAnswers>(action)) catalogue_.holders_changed();
+    return false;
+  }
   void tick(MonotonicTime now) override;
   void ask_next(DataId room);
   [[nodiscard]] const Executor* keeper_for(const DataObject& object,

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "calls/recent_call_data.h"
 #include "foundation/clock.h"
 #include "foundation/task.h"
 #include "functions/function_table.h"
@@ -72,6 +73,7 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
 
   Parts parts_;
   DataWaits data_waits_;
+  RecentCallData recent_data_;
   Published<FunctionTable>::Reader table_;
 };
 

@@ -19,7 +19,7 @@ namespace orchid::gateway {
 class ActionPerformer {
  public:
   virtual ~ActionPerformer() = default;
-  /// False: the action is for somebody else.
+  /// False: the action is for somebody else, or for others as well.
   [[nodiscard]] virtual bool perform(const BrokerAction& action) = 0;
   /// Several times a second. What it has the broker decide is done then.
   virtual void tick(MonotonicTime /*now*/) {}
