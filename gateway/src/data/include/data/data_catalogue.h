@@ -20,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -141,9 +142,9 @@ class DataCatalogue {
 
   /// Grows when an object comes, goes, is lost or found again, or has another holder, or when
   /// `holders_changed` says so. Any thread.
-  [[nodiscard]] const std::atomic<std::uint64_t>& changes() const { return changes_; }
+  [[nodiscard]] const std::atomic<std::uint64_t>& changes() const { return *changes_; }
   /// Executors that have objects are to be reached, or not any more.
-  void holders_changed() { ++changes_; }
+  void holders_changed() { ++*changes_; }
   /// In whatever state.
   [[nodiscard]] bool knows(DataId id) const { return objects_.contains(id); }
   /// A room, or nothing.
@@ -218,8 +219,9 @@ class DataCatalogue {
   void adopt(const DataHolder& holder, const DataHeld& held, DataDrops& drops, MonotonicTime now);
 
   Limits limits_;
-  std::atomic<std::uint64_t> changes_{1};
-  std::uint64_t order_;  // the last that was given
+  std::unique_ptr<std::atomic<std::uint64_t>> changes_ =
+      std::make_unique<std::atomic<std::uint64_t>>(1);  // at an address of its own
+  std::uint64_t order_;                                 // the last that was given
   std::map<DataId, Kept> objects_;
   std::map<NameKey, Name> names_;
   std::map<uid_t, std::set<DataId>> by_tenant_;
