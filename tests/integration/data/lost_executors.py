@@ -58,7 +58,7 @@ def who_reads_from_an_executor_that_ends_is_cut_off(site):
 
 def a_grant_that_is_taken_back_ends_what_goes_through_it(site):
     put(site, "read", some_bytes(LARGE))
-    writing = begin_put(site, "written", LARGE)
+    writing = begin_put(site, "written", 2 * MIB)
     writing.sendall(bytes(MIB))
     wait_for(lambda: rooms(site), lambda count: count == 1, "the room is made", site.said)
     with contextlib.closing(Connection(site)) as connection:
@@ -94,7 +94,7 @@ def an_executor_that_hangs_is_not_waited_for(site):
 
 
 CASES = ((data_of_a_lost_executor_is_named_with_its_host, SETTINGS, 1), (who_reads_from_an_executor_that_ends_is_cut_off, SETTINGS, 1),
-         (a_grant_that_is_taken_back_ends_what_goes_through_it, SETTINGS, 1), (an_executor_that_hangs_is_not_waited_for, "", 1))
+         (a_grant_that_is_taken_back_ends_what_goes_through_it, "", 1), (an_executor_that_hangs_is_not_waited_for, "", 1))
 
 
 def main():
