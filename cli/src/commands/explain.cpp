@@ -1,4 +1,5 @@
-// commands/explain.cpp: orchid explain: why a call or a lease is where it is, or nowhere.
+// commands/explain.cpp: orchid explain: why a call or a lease is where it is, or nowhere, and why
+// nodes of a flow stand as they do.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <set>
 
 #include "commands/commands.h"
+#include "flows/flow_explanation.h"
+#include "flows/flow_report.h"
 #include "foundation/amounts.h"
 #include "foundation/percent_encoding.h"
 #include "foundation/units.h"
@@ -24,6 +27,7 @@ namespace {
 
 struct ExplainArguments {
   std::string id;
+  std::string node;  // of the flow `id`
   unsigned cores = 1;
   unsigned gpus = 0;
   std::string memory;
@@ -202,15 +206,8 @@ ExplainArguments wishes_of(Shell& shell, const JsonObject& call) {
   return arguments;
 }
 
-ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
-  if (arguments.id.empty()) return explain_now(shell, arguments);
-  const bool is_lease = arguments.id.starts_with("l-");
-  if (!is_lease && !arguments.id.starts_with("i-"))
-    return shell.report_usage("'" + arguments.id +
-                              "' is not an id: calls have ids like i-0123456789abcdef, leases ids "
-                              "like l-3-17; without an id the hosts are listed");
-  if (is_lease) return print_decisions(shell, placement_of(shell, arguments.id));
-  const Answer answer(shell.client().get("/v1/invocations/" + arguments.id));
+ExitStatus explain_call(Shell& shell, const std::string& id) {
+  const Answer answer(shell.client().get("/v1/invocations/" + id));
   const std::string lease = answer.root().text("lease");
   const std::string node = answer.root().text("node");
   const std::string message = answer.root().text("message");
@@ -230,19 +227,50 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   return explain_now(shell, wishes);
 }
 
+ExitStatus explain_in_flow(Shell& shell, const ExplainArguments& arguments) {
+  if (arguments.node.empty()) return explain_flow(shell, arguments.id);
+  const NodeExplanation node = explain_node(shell, arguments.id, arguments.node);
+  if (node.invocation.empty() || shell.json) return node.status;
+  shell.print_line("its newest call, " + node.invocation + ":");
+  try {
+    return explain_call(shell, node.invocation);
+  } catch (const Error& error) {  // of a call that ended long ago less is remembered
+    if (error.kind() != ErrorKind::not_found) throw;
+    shell.print_line("what was decided about its place is no more remembered");
+    return ExitStatus::ok;
+  }
+}
+
+ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
+  if (arguments.id.empty()) return explain_now(shell, arguments);
+  if (is_flow_id(arguments.id)) return explain_in_flow(shell, arguments);
+  if (!arguments.node.empty())
+    return shell.report_usage("only flows have nodes: 'orchid explain fl-0123456789abcdef NODE'");
+  if (arguments.id.starts_with("l-"))
+    return print_decisions(shell, placement_of(shell, arguments.id));
+  if (arguments.id.starts_with("i-")) return explain_call(shell, arguments.id);
+  return shell.report_usage("'" + arguments.id +
+                            "' is not an id: calls have ids like i-0123456789abcdef, leases like "
+                            "l-3-17, flows like fl-0123456789abcdef; without an id the hosts are "
+                            "listed");
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app, Shell& shell) {
   auto* command = add_command(
-      app, shell, "explain", "Say why a call or a lease was placed where it is, or was not placed",
+      app, shell, "explain",
+      "Say why a call, a lease or a node of a flow is where it is, or nowhere",
       "  orchid explain i-0123456789abcdef   (a call)\n"
       "  orchid explain l-3-17               (a lease, also one that was refused)\n"
+      "  orchid explain fl-0123456789abcdef work   (a node of a flow; without its name, all)\n"
       "  orchid explain --cores 4            (each host, for a worker of 4 cores now)\n"
       "  orchid explain --gpus 1 --gpu-model a100 --features ib,ssd\n"
       "  orchid explain --needs '1 gpu | 4 cores'");
   auto arguments = std::make_shared<ExplainArguments>();
   command->add_option("id", arguments->id,
-                      "of an invocation or a lease; without it, each host is listed");
+                      "of an invocation, a lease or a flow; without it, each host is listed");
+  command->add_option("node", arguments->node, "of that flow");
   command->add_option("--cores", arguments->cores, "cores of the worker")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();

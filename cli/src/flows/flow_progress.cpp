@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 
 #include "calls/call_watch.h"
 #include "foundation/visible_text.h"
@@ -79,7 +81,7 @@ void FlowProgress::optimiser_failed(std::string_view trouble) {
 }
 
 bool FlowProgress::look() {
-  show_line();
+  show_bars();
   if (!keep_) return true;
   const Clock::time_point begin = Clock::now();
   if (begin < keep_again_) return false;
@@ -89,18 +91,30 @@ bool FlowProgress::look() {
   return true;
 }
 
-void FlowProgress::show_line() {
-  if (!shell_.err_is_terminal || shell_.json || running_.empty()) return;
-  const std::uint32_t first = running_.front();
-  const flow::NodeProgress progress = engine_.progress(first);
+std::string FlowProgress::bar_of(std::uint32_t node, std::size_t width) const {
+  const flow::NodeProgress progress = engine_.progress(node);
   const double fraction = progress.total == 0 ? 0.0
                                               : static_cast<double>(progress.done) /
                                                     static_cast<double>(progress.total);
-  std::string line = fmt::format("{}  {}", progress_bar(fraction), plan_.nodes[first].name);
-  if (has_parts(plan_.nodes[first])) line += fmt::format(" {}/{}", progress.done, progress.total);
-  if (running_.size() > 1) line += fmt::format(" and {} more", running_.size() - 1);
-  shell_.show_passing_line(
-      fmt::format("{}; {} of {} nodes done", line, engine_.nodes_done(), plan_.nodes.size()));
+  const std::string& name = plan_.nodes[node].name;
+  if (!has_parts(plan_.nodes[node])) return fmt::format("{}  {}", progress_bar(fraction), name);
+  return fmt::format("{}  {:{}} {}/{}", progress_bar(fraction), name, width, progress.done,
+                     progress.total);
+}
+
+/// A line for each node that runs, in the order in which they began, and one for the flow.
+void FlowProgress::show_bars() {
+  if (!shell_.err_is_terminal || shell_.json || running_.empty()) return;
+  const std::size_t room = std::max<std::size_t>(shell_.err_size().rows, 2) - 1;
+  const auto shown = std::span(running_).first(std::min(running_.size(), room));
+  std::size_t width = 0;
+  for (const std::uint32_t node : shown) width = std::max(width, plan_.nodes[node].name.size());
+  std::vector<std::string> lines;
+  for (const std::uint32_t node : shown) lines.push_back(bar_of(node, width));
+  const std::size_t left = running_.size() - shown.size();
+  lines.push_back(fmt::format("{} of {} nodes done{}", engine_.nodes_done(), plan_.nodes.size(),
+                              left == 0 ? "" : fmt::format(", and {} more run", left)));
+  shell_.show_passing_lines(lines);
 }
 
 bool FlowProgress::interrupted() {

@@ -1,7 +1,9 @@
-// flows/flow_progress.h: what people see of a flow that runs: a bar on a terminal, and a line for
-// each node that has ended.
+// flows/flow_progress.h: what people see of a flow that runs: on a terminal a bar for each node
+// that runs, and a line for each that has ended.
 #pragma once
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -36,7 +38,9 @@ class FlowProgress final : public flow::FlowWatch {
   void optimiser_failed(std::string_view trouble) override;
 
  private:
-  void show_line();
+  void show_bars();
+  /// `width`: of the longest name.
+  [[nodiscard]] std::string bar_of(std::uint32_t node, std::size_t width) const;
 
   using Clock = std::chrono::steady_clock;
 

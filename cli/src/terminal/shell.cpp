@@ -1,8 +1,10 @@
 #include "terminal/shell.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -26,7 +28,24 @@ std::string dump(const json& document) {
 /// memory.
 constexpr ByteCount largest_input{std::max(limits::input_size.value, limits::module_size.value)};
 
+/// As many characters as fit. A line that reaches the last column may already wrap.
+std::string_view cut_to(std::string_view text, std::size_t columns) {
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool begins = (static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U;  // of UTF-8
+    if (begins && ++seen >= columns) return text.substr(0, i);
+  }
+  return text;
+}
+
 }  // namespace
+
+TerminalSize terminal_size() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+    return {};
+  return {.columns = size.ws_col, .rows = size.ws_row};
+}
 
 void Shell::print(std::string_view text) {
   show_passing_line("");
@@ -50,9 +69,23 @@ void Shell::note(std::string_view line) {
 }
 
 void Shell::show_passing_line(std::string_view line) {
-  if (!err_is_terminal || (line.empty() && !passing_line_)) return;
-  err_ << "\r\033[K" << visible_text(line) << std::flush;
-  passing_line_ = !line.empty();
+  if (line.empty()) return show_passing_lines({});
+  const std::string text(line);
+  show_passing_lines(std::span(&text, 1));
+}
+
+void Shell::show_passing_lines(std::span<const std::string> lines) {
+  if (!err_is_terminal || (lines.empty() && passing_lines_ == 0)) return;
+  const TerminalSize size = err_size();
+  // From the first of the lines that are there; each is written over, so that nothing flickers.
+  std::string text = "\r";
+  if (passing_lines_ > 1) text += "\033[" + std::to_string(passing_lines_ - 1) + "A";
+  passing_lines_ = 0;
+  for (const std::string& line : lines.first(std::min(lines.size(), size.rows))) {
+    if (passing_lines_++ > 0) text += "\r\n";
+    text.append(cut_to(visible_text(line, LineEnds::shown), size.columns)).append("\033[K");
+  }
+  err_ << text << "\033[J" << std::flush;
 }
 
 ExitStatus Shell::report(const Error& error) {

@@ -2,6 +2,7 @@
 // they report failure.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -18,6 +19,13 @@ class App;
 
 namespace orchid::cli {
 
+struct TerminalSize {
+  std::size_t columns = 80;
+  std::size_t rows = 24;
+};
+/// Of standard error's; as usual ones have it where that says nothing.
+[[nodiscard]] TerminalSize terminal_size();
+
 /// Owned by main's thread; `print`, `note` and `report` may be called by others one at a time.
 class Shell {
  public:
@@ -26,6 +34,8 @@ class Shell {
   /// Whether people read them at once: then nothing that a function wrote steers their terminal.
   bool out_is_terminal = false;
   bool err_is_terminal = false;
+  /// Asked whenever passing lines are shown: people change it.
+  std::function<TerminalSize()> err_size = terminal_size;
 
   // Common options, filled by the command line.
   bool json = false;
@@ -38,8 +48,11 @@ class Shell {
   void print(std::string_view text);  // standard output; on a terminal, as `visible_text`
   void print_line(std::string_view text);
   void note(std::string_view line);  // standard error; the same
-  /// On a terminal's standard error: replaces the line that was shown last. Empty: takes it away.
+  /// On a terminal's standard error: replaces the line or lines that were shown last. Empty: takes
+  /// them away.
   void show_passing_line(std::string_view line);
+  /// Several, redrawn in place; what is wider or higher than the terminal is cut.
+  void show_passing_lines(std::span<const std::string> lines);
   /// One line that says what and what to do, or one JSON object. Returns the exit status that goes
   /// with it.
   ExitStatus report(const Error& error);
@@ -52,7 +65,7 @@ class Shell {
  private:
   std::ostream& out_;
   std::ostream& err_;
-  bool passing_line_ = false;  // one is shown
+  std::size_t passing_lines_ = 0;  // that are shown; the cursor is behind the last of them
 };
 
 /// The options that all commands have; they may stand before the command, too.

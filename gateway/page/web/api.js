@@ -43,15 +43,17 @@ function noticeFound() {
   lost = false;
 }
 
-/** The response, if it is a success. `stop`: a signal of whoever does not want it any more. */
-export async function request(method, path, { body, stop, quiet, tag } = {}) {
+/** The response, if it is a success. `stop`: a signal of whoever does not want it any more. `range`: of bytes; one behind the end (416) is a
+ * success. */
+export async function request(method, path, { body, stop, quiet, tag, range } = {}) {
   let response;
   try {
     const signals = [AbortSignal.timeout(ANSWER_WITHIN_MS), ...(stop ? [stop] : [])];
     response = await fetch(path, {
       method,
       body: body === undefined ? undefined : JSON.stringify(body),
-      headers: { ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...(tag ? { "If-None-Match": tag } : {}) },
+      headers: { ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...(tag ? { "If-None-Match": tag } : {}),
+        ...(range ? { Range: range } : {}) },
       credentials: "same-origin",
       cache: "no-store",
       redirect: "error",
@@ -63,7 +65,7 @@ export async function request(method, path, { body, stop, quiet, tag } = {}) {
     throw new Lost("the gateway does not answer");
   }
   noticeFound();
-  if (response.ok || (tag && response.status === 304)) return response;
+  if (response.ok || (tag && response.status === 304) || (range && response.status === 416)) return response;
   const refused = await refusalOf(response);
   if (refused.status === 401 && !quiet) tell("logged-out");
   throw refused;

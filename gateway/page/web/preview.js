@@ -4,7 +4,7 @@ import { element } from "/page/dom.js";
 import { bytes } from "/page/format.js";
 
 const MOST_TEXT = 16 * 1024;
-const MOST_BYTES = 16 * 1024 * 1024;
+export const MOST_BYTES = 16 * 1024 * 1024;
 
 const IMAGES = [
   { type: "image/png", magic: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a] },
@@ -19,10 +19,12 @@ function imageType(content) {
   return text.startsWith("RIFF") && text.endsWith("WEBP") ? "image/webp" : null;
 }
 
-function asText(content) {
+export const isImage = (content) => imageType(content) !== null;
+
+function asText(content, size) {
   const part = content.subarray(0, MOST_TEXT);
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(part, { stream: content.length > part.length });
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(part, { stream: size > part.length });
     // eslint-disable-next-line no-control-regex
     return /[\u0000-\u0008\u000e-\u001a]/.test(text) ? null : text;
   } catch {
@@ -41,19 +43,19 @@ function asHex(content) {
   return [...content.subarray(0, 256)].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
 }
 
-/** An element for `content`, and what frees it. */
-export function preview(content) {
+/** An element for `content`, the beginning of `size` bytes, and what frees it. */
+export function preview(content, size = content.length) {
   if (content.length === 0) return { node: element("p", {}, "It is empty."), free() {} };
-  const type = content.length <= MOST_BYTES ? imageType(content) : null;
+  const type = content.length === size && size <= MOST_BYTES ? imageType(content) : null;
   if (type) {
     const address = URL.createObjectURL(new Blob([content], { type }));
     const picture = element("img", { class: "preview", src: address, alt: `An image of ${bytes(content.length)}` });
     return { node: picture, free: () => URL.revokeObjectURL(address) };
   }
-  const text = asText(content);
-  const left = content.length > MOST_TEXT ? `\n… ${bytes(content.length)} in all` : "";
+  const text = asText(content, size);
+  const left = size > MOST_TEXT ? `\n… ${bytes(size)} in all` : "";
   if (text !== null) return { node: element("pre", { class: "preview" }, text + left), free() {} };
   const numbers = asNumbers(content);
-  return { node: element("div", {}, element("p", {}, `${bytes(content.length)}${numbers ? `: ${numbers}` : ""}`),
+  return { node: element("div", {}, element("p", {}, `${bytes(size)}${numbers ? `: ${numbers}` : ""}`),
     element("pre", { class: "preview" }, asHex(content))), free() {} };
 }

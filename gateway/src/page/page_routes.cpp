@@ -35,7 +35,6 @@ Payload payload_of(std::string_view content) {
 
 void add_safety(Response& response) {
   response.with("Content-Security-Policy", content_security_policy)
-      .with("X-Content-Type-Options", "nosniff")
       .with("Referrer-Policy", "no-referrer")
       .with("Cross-Origin-Opener-Policy", "same-origin")
       .with("Cross-Origin-Resource-Policy", "same-origin");

@@ -86,8 +86,11 @@ void HttpThread::refresh_common_header() {
   const std::time_t second = std::chrono::system_clock::to_time_t(parts_.clock.wall_now());
   if (second == common_second_) return;
   common_second_ = second;
-  host_.common =
-      fmt::format("Server: orchid\r\nDate: {:%a, %d %b %Y %H:%M:%S} GMT\r\n", fmt::gmtime(second));
+  // A browser with the page's cookie may be led to outputs and logs, which are what users wrote.
+  host_.common = fmt::format(
+      "Server: orchid\r\nDate: {:%a, %d %b %Y %H:%M:%S} GMT\r\n"
+      "X-Content-Type-Options: nosniff\r\n",
+      fmt::gmtime(second));
 }
 
 void HttpThread::tick() {

@@ -52,7 +52,7 @@ namespace {
 using FlowJson = sdk::FlowDocument::Json;
 
 FlowJson json_of(const FlowStep& step) {
-  if (step.takes.empty()) return step.function;
+  if (step.takes.empty() && !step.takes_no_port) return step.function;
   return {{"function", step.function}, {"takes", step.takes}};
 }
 
@@ -75,7 +75,8 @@ FlowJson node_of(const char* kind, const FlowNodeOptions& options) {
   return node;
 }
 
-void add_until(FlowJson& node, const std::string& function) {
+void add_until(FlowJson& node, bool found, const std::string& function) {
+  if (found) node["until"] = "found";
   if (!function.empty()) node["until"] = {{"function", function}};
 }
 
@@ -112,8 +113,7 @@ FlowPlace Flow::map(std::string_view name, const FlowMap& map) {
   if (!map.partition.function.empty()) node["partition"] = json_of(map.partition);
   node["each"] = json_of(map.each);
   if (!map.merge.empty()) node["merge"] = map.merge;
-  if (map.until_found) node["until"] = "found";
-  add_until(node, map.until);
+  add_until(node, map.until_found, map.until);
   document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }
@@ -130,7 +130,7 @@ FlowPlace Flow::iterate(std::string_view name, const FlowIterate& iterate) {
   FlowJson node = node_of("iterate", iterate.node);
   node["function"] = iterate.function;
   node["times"] = iterate.times;
-  add_until(node, iterate.until);
+  add_until(node, iterate.until_found, iterate.until);
   document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }
@@ -139,6 +139,24 @@ FlowPlace Flow::choose(std::string_view name, const FlowChoice& choice) {
   FlowJson node = node_of("if", choice.node);
   node["then"] = choice.if_true;
   node["else"] = choice.if_false;
+  document_->nodes.set(name, node);
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::master(std::string_view name, const FlowMaster& master) {
+  FlowJson node = node_of("master", master.node);
+  node["hand_out"] = json_of(master.hand_out);
+  node["each"] = json_of(master.each);
+  node["gather"] = master.gather;
+  document_->nodes.set(name, node);
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::divide(std::string_view name, const FlowDivide& division) {
+  FlowJson node = node_of("divide", division.node);
+  node["divide"] = division.divide;
+  node["solve"] = json_of(division.solve);
+  node["combine"] = division.combine;
   document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -41,6 +42,8 @@ std::vector<HostSituation> host_situations(std::string_view text) {
       const auto found = host.find(name);
       return found != host.end() && found->is_string() ? found->get<std::string>() : std::string();
     };
+    const auto watts = host.find("watts");
+    const bool draws = watts != host.end() && watts->is_number() && watts->get<double>() >= 0;
     const bool drained =
         host.contains("drained") && host["drained"].is_boolean() && host["drained"].get<bool>();
     const auto left = [](std::uint32_t of, std::uint32_t taken) {
@@ -51,7 +54,8 @@ std::vector<HostSituation> host_situations(std::string_view text) {
                    .kind = text_of("kind"),
                    .cores = number("cores"),
                    .cores_free = drained ? 0 : left(usable, number("cores_leased")),
-                   .gpus_free = drained ? 0 : left(number("gpus_usable"), number("gpus_leased"))});
+                   .gpus_free = drained ? 0 : left(number("gpus_usable"), number("gpus_leased")),
+                   .watts = draws ? std::optional(watts->get<double>()) : std::nullopt});
   }
   return all;
 }

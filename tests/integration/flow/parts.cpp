@@ -65,5 +65,29 @@ ORCHID_FUNCTION(size_of)
 std::uint64_t length(std::span<const std::uint64_t> numbers) { return numbers.size(); }
 ORCHID_FUNCTION(length)
 
+std::uint64_t sum(std::span<const std::uint64_t> numbers) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t number : numbers) sum += number;
+  return sum;
+}
+ORCHID_FUNCTION(sum)
+
+/// For a master: four pieces at first, and another one when these have been doubled and gathered.
+std::vector<std::uint64_t> hand_out(std::uint64_t gathered) {
+  if (gathered == 0) return {1, 2, 3, 4};
+  return gathered == 20 ? std::vector<std::uint64_t>{5} : std::vector<std::uint64_t>{};
+}
+ORCHID_FUNCTION(hand_out)
+
+std::uint64_t add(std::uint64_t gathered, std::uint64_t number) { return gathered + number; }
+ORCHID_FUNCTION(add)
+
+/// For a division: two parts, and none where a problem is small enough.
+std::vector<std::uint64_t> halves(std::uint64_t size) {
+  if (size <= 2) return {};
+  return {size / 2, size - size / 2};
+}
+ORCHID_FUNCTION(halves)
+
 bool is_large(std::uint64_t number) { return number > 1000; }
 ORCHID_FUNCTION(is_large)

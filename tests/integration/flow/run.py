@@ -13,6 +13,7 @@ from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
+MANY = 1_000_000
 LENGTH_4 = ("--input", "digest=098f6bcd4621d373cade4e832627b4f6", "--input", "alphabet=abcdefghijklmnopqrstuvwxyz", "--input", "length=4")
 
 
@@ -75,10 +76,18 @@ def all_kinds(site):
                              "  grow: {kind: iterate, function: parts.twice, times: 100, until: {function: parts.is_large}}\n"
                              "  large: {kind: call, function: parts.is_large}\n"
                              "  choose: {kind: if, takes: [large, x], then: parts.twice, else: parts.throws_at_five}\n"
+                             "  lead: {kind: master, hand_out: parts.hand_out, each: parts.twice, gather: parts.add}\n"
+                             "  conquer: {kind: divide, divide: parts.halves, solve: parts.twice, combine: parts.sum}\n"
                              "edges:\n  - {from: n, to: first.x}\n  - {from: first, to: grow}\n  - {from: grow, to: large}\n"
-                             "  - {from: large, to: choose.large}\n  - {from: grow, to: choose.x}\noutputs: {r: choose, g: grow}\n")
-    done = site.orchid("flow", "run", path, "--input", "n=3")
-    expect("all kinds", json.loads(done.stdout), {"r": 3072, "g": 1536})
+                             "  - {from: large, to: choose.large}\n  - {from: grow, to: choose.x}\n"
+                             "  - {value: 0, to: lead}\n  - {from: first, to: conquer}\n"
+                             "outputs: {r: choose, g: grow, l: lead, c: conquer}\n")
+    wanted = {"r": 3072, "g": 1536, "l": 30, "c": 12}
+    for way in ([], ["--by-gateway"]):
+        expect(f"all kinds, {way}", json.loads(site.orchid("flow", "run", path, "--input", "n=3", *way).stdout), wanted)
+    submitted = site.orchid("flow", "submit", path, "--input", "n=3").stdout.strip()
+    site.orchid("flow", "watch", submitted)
+    expect("all kinds, submitted", json.loads(site.orchid("flow", "result", submitted).stdout), wanted)
 
 
 def wrong_documents(site):
@@ -127,6 +136,22 @@ def failing_functions(site):
     expect_in("another attempt", "piece 5 of 9, attempt 1: function_error", done.stderr)
     expect_in("another attempt", "; it is tried again", done.stderr)
     expect_in("the last one", "piece 5 of 9, attempt 2", done.stderr)
+
+
+def deadlines_pass(site):
+    """What never ends is ended, outside the function: on a lease and through the gateway."""
+    path = flow(site, "late", of_map("stays_at_three", ", deadline: 500ms"))
+    for way in ([], ["--by-gateway"]):
+        done = site.orchid("flow", "run", path, "--input", "n=3", "--workers", "2", *way, check=False)
+        expect(f"status of a call that is late, {way}", done.returncode, 4)
+        expect_in("late", "node 'work', piece 3 of 3, attempt 1: deadline_exceeded", done.stderr)
+
+
+def many_pieces(site):
+    """A partitioner that gives a million, and so many calls of a map."""
+    text = of_map("twice", ", merge: parts.length")
+    done = site.orchid("flow", "run", flow(site, "many", text), "--input", f"n={MANY}", "--workers", "2")
+    expect("many pieces", json.loads(done.stdout), MANY)
 
 
 def goes_on_from_its_state(site):
@@ -197,6 +222,8 @@ with gateway(PROGRAMS, {**os.environ}) as one:
     wrong_documents(one)
     inputs_and_outputs(one)
     failing_functions(one)
+    deadlines_pass(one)
+    many_pieces(one)
     goes_on_from_its_state(one)
     interrupted(one, [])
     interrupted(one, ["--by-gateway"])

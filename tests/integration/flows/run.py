@@ -123,6 +123,22 @@ def kill_gateway(site, also_flows=False):
     site.start()
 
 
+def kill_all(site):
+    """The executor with its workers, the process of the flows and the gateway, none of which sees another one end."""
+    flows = flow_processes(site)
+    os.killpg(site.executors[0].pid, signal.SIGKILL)
+    for pid in flows:
+        os.kill(pid, signal.SIGKILL)
+    site.process.kill()
+    site.process.wait(COMMAND_TIMEOUT_S)
+    site.executors[0].wait(COMMAND_TIMEOUT_S)
+    site.executors.clear()
+    for pid in flows:
+        wait_for(lambda pid=pid: alive(pid), lambda yes: not yes, "the process of the flows has ended", site.said)
+    site.start()
+    site.add_executor("again")
+
+
 def kill_executor(site):
     os.killpg(site.executors[0].pid, signal.SIGKILL)
     site.executors[0].wait(COMMAND_TIMEOUT_S)
@@ -143,6 +159,10 @@ def submitted_and_forgotten(site):
     same("nodes", [(node["node"], node["state"]) for node in shown["nodes"]], [("work", "done"), ("total", "done")])
     expect_in("for people", "work", site.orchid("flow", "show", flow_id).stdout)
     expect_in("for people", flow_id, site.orchid("flow", "list").stdout)
+    explained = site.orchid("explain", flow_id, "work").stdout
+    expect_in("a node that is done", f"node work of flow m ({flow_id}): done, {PIECES} of {PIECES}", explained)
+    expect_in("its newest call", "the call ran on ", explained)
+    expect_in("all nodes", "total", site.orchid("explain", flow_id).stdout)
     same("the result", json.loads(site.orchid("flow", "result", flow_id).stdout), SUM)
     expect_in("the log", "total: done", site.orchid("flow", "logs", flow_id).stdout)
     after = calls(site)
@@ -192,6 +212,23 @@ def both_are_killed(site):
 
 def the_executor_is_killed(site):
     killed(site, "executor", kill_executor, (4, 12))
+
+
+def all_are_killed(site):
+    killed(site, "all", kill_all, (3, 14))
+
+
+def a_piece_crashes(site):
+    flow_id = submit(site, flow(site, "crashes", of_map("crashes_at_five")), n=9)
+    failed = await_end(site, flow_id, "failed")
+    expect_in("why", "node 'work', piece 5 of 9, attempt 1: function_crashed", failed["message"])
+    expect_in("for people", "function_crashed", site.orchid("explain", flow_id, "work").stdout)
+
+
+def a_call_is_late(site):
+    flow_id = submit(site, flow(site, "late", of_map("never_ends", ", deadline: 500ms")), n=1)
+    failed = await_end(site, flow_id, "failed")
+    expect_in("why", "node 'work', piece 1 of 1, attempt 1: deadline_exceeded", failed["message"])
 
 
 def a_node_that_fails_stops_the_flow(site):
@@ -327,6 +364,27 @@ def limits(_):
         submit(site, path, n=3)
 
 
+def suspended_and_resumed(_):
+    """On a gateway of their own, where an output has no room until another flow is deleted."""
+    with gateway(PROGRAMS, {**os.environ}, "[flows]\nstore = \"1MiB\"\n") as site:
+        with_functions(site)
+        large = ("flow: large\ninputs: {n: u64}\nnodes: {w: {kind: call, function: steps.never_ends}}\nedges: [{from: n, to: w}]\noutputs: {r: w}\n"
+                 "#" + "x" * 500_000 + "\n")
+        first = submit(site, flow(site, "large", large), n=1)
+        site.orchid("flow", "cancel", first)
+        text = ("flow: much\ninputs: {n: u64}\nnodes:\n  w: {kind: call, function: steps.much}\n  v: {kind: call, function: steps.size_of}\n"
+                "edges: [{from: n, to: w}, {from: w, to: v}]\noutputs: {r: v}\n")
+        second = submit(site, flow(site, "much", text), n=700_000)
+        stopped = wait_for(lambda: state(site, second), lambda one: one["state"] != "running", "the flow goes no further", site.said)
+        same("its state", stopped["state"], "suspended")
+        expect_in("why", "no more room", stopped["message"])
+        site.orchid("flow", "delete", first)
+        expect_in("resumed", f"{second} is running", site.orchid("flow", "resume", second).stdout)
+        await_end(site, second)
+        same("the result", json.loads(site.orchid("flow", "result", second).stdout), 700_000)
+        same("calls of the first node", calls(site)["steps.much"], 1)
+
+
 def deploy(site, source):
     module = site.folder / "steps.orc"
     site.orchid("build", source, "-o", module)
@@ -341,8 +399,9 @@ def with_functions(site):
 
 
 CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,
-         a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use,
-         checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, limits]
+         all_are_killed, a_piece_crashes, a_call_is_late, a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use,
+         checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, limits,
+         suspended_and_resumed]
 
 with gateway(PROGRAMS, {**os.environ}, f"token_users = [\"{STRANGER}\"]\n") as one:
     with_functions(one)

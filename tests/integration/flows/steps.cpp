@@ -1,6 +1,7 @@
 // Functions of flows that take long enough to be killed in the middle.
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <vector>
 
@@ -34,6 +35,18 @@ std::uint64_t throws_at_five(std::uint64_t number) {
   return number;
 }
 ORCHID_FUNCTION(throws_at_five)
+
+std::uint64_t crashes_at_five(std::uint64_t number) {
+  if (number == 5) std::abort();
+  return number;
+}
+ORCHID_FUNCTION(crashes_at_five)
+
+std::vector<std::uint8_t> much(std::uint64_t size) { return std::vector<std::uint8_t>(size); }
+ORCHID_FUNCTION(much)
+
+std::uint64_t size_of(const std::vector<std::uint8_t>& bytes) { return bytes.size(); }
+ORCHID_FUNCTION(size_of)
 
 std::uint64_t never_ends(std::uint64_t number) {
   volatile bool for_ever = true;

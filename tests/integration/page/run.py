@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import sys
 import threading
 
@@ -149,6 +150,23 @@ def requests_that_are_refused(site, _):
     same("after it", ask(site, "GET", "/v1/hosts", Cookie=cookie)[0], 401)
 
 
+def no_answer_is_guessed_at(site, _):
+    """What a function wrote is an answer of its own, to which the cookie goes as well: no browser may take it for HTML."""
+    invocation = site.orchid("invoke", "--async", "shows.markup").stdout.strip()
+    site.orchid("wait", invocation)
+    flow = submit(site, "guessed", of_map("guessed", "slowly"), n=1)
+    site.orchid("flow", "watch", flow)
+    (site.folder / "markup").write_text(HOSTILE)
+    site.orchid("data", "put", "guessed", site.folder / "markup")
+    cookie = cookie_of(site)
+    for path in (f"/v1/invocations/{invocation}/output", f"/v1/invocations/{invocation}/logs", f"/v1/flows/{flow}/outputs", f"/v1/flows/{flow}/logs",
+                 "/v1/data/guessed", "/v1/data/none", "/v1/hosts"):
+        status, fields, _text = ask(site, "GET", path, Cookie=cookie)
+        same(f"status of {path}", status, 404 if path.endswith("none") else 200)
+        same(f"{path} is what it says", fields["x-content-type-options"], "nosniff")
+        expect("html" not in fields["content-type"] and "svg" not in fields["content-type"], f"{path} is no HTML: {fields['content-type']}")
+
+
 def login_by_token(site, chrome):
     chrome.open(f"{address(site)}/")
     chrome.one("#token").send_keys("orc_wrong")
@@ -219,6 +237,34 @@ def views_show_what_there_is(site, chrome):
     chrome.await_text("main", "call")
     chrome.script("location.hash = 'overview'")
     chrome.await_text(".charts", "Cores", 60)
+
+
+def data_of_a_flow_is_shown(site, chrome):
+    """The picture that an image pipeline made, and what is no picture as text, of which no more is asked for than is shown."""
+    edges = SOURCES / "functions/edges"
+    deploy(site, edges / "edges.cpp", "edges")
+    (site.folder / "image.pgm").write_bytes(b"P5\n96 64\n255\n" + bytes(255 if x < 48 else 0 for _ in range(64) for x in range(96)))
+    site.orchid("data", "put", "image", site.folder / "image.pgm")
+    flow = site.orchid("flow", "submit", edges / "edges.yaml", "--input", "image=image", "--input", "side=32").stdout.strip()
+    site.orchid("flow", "watch", flow)
+    log_in(site, chrome, f"flows/{flow}")
+    data = "[aria-label='Data among the outputs']"
+    chrome.await_some(f"{data} img")
+    wait_for(lambda: chrome.script(f"return document.querySelector(\"{data} img\").naturalWidth"), lambda width: width == 96, "the picture is whole",
+             chrome.said)
+    chrome.await_text(data, "png (d-")
+    (site.folder / "words").write_text(HOSTILE + "." * 3_000_000)
+    words = json.loads(site.orchid("data", "put", "words", site.folder / "words", "--json").stdout)["id"]
+    shown = chrome.later("""const done = arguments[1];
+        import('/page/data_preview.js').then(({dataPreview}) => dataPreview(arguments[0])).then((shown) => {
+          document.querySelector('main').append(shown.node);
+          const asked = performance.getEntriesByType('resource').filter((one) => one.name.endsWith(arguments[0]));
+          done([shown.node.tagName, shown.node.textContent, asked.map((one) => one.encodedBodySize)]);
+        }, (error) => done(['', String(error), []]));""", words)
+    same("what is no picture", shown[0], "PRE")
+    expect(shown[1].startswith(HOSTILE) and "in all" in shown[1], f"it is text: {shown[1][:200]}")
+    same("so much was asked for", shown[2], [64 * 1024])
+    same("what users wrote did something", chrome.script("return window.harmed === undefined"), True)
 
 
 def what_users_wrote_is_text(site, chrome):
@@ -301,6 +347,21 @@ def sessions_end(_, chrome):
         log_in(site, chrome, "hosts")
         chrome.await_text("main", "No executor is connected")
         chrome.await_text(".fault", "Your session is over")
+        log_in(site, chrome)
+
+
+def a_token_is_taken_away(_, chrome):
+    """Who logged in by it has lost the page with it."""
+    with gateway(PROGRAMS, {**os.environ}) as site:
+        log_in(site, chrome, "hosts")
+        chrome.await_text("main", "No executor is connected")
+        cookie = cookie_of(site)
+        start = restart(site)
+        with contextlib.closing(sqlite3.connect(site.folder / "g/orchid.db")) as store, store:
+            same("tokens that are taken away", store.execute("DELETE FROM tokens").rowcount, 1)
+        start()
+        same("what the cookie is worth", ask(site, "GET", "/v1/hosts", Cookie=cookie)[0], 401)
+        chrome.await_text(".fault", "Your session is over", 60)
         log_in(site, chrome)
 
 
@@ -409,9 +470,9 @@ def with_functions(site):
     deploy(site, HERE / "shows.cpp", "shows")
 
 
-CASES = [files_have_their_fields, requests_that_are_refused, login_by_token, login_by_link, a_flow_changes_its_colours, views_show_what_there_is,
-         what_users_wrote_is_text, only_what_is_seen_is_in_the_document, a_large_flow_is_drawn, another_site_does_nothing, sessions_end, other_names,
-         the_gateway_is_lost_and_comes_back]
+CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link, a_flow_changes_its_colours,
+         views_show_what_there_is, data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document,
+         a_large_flow_is_drawn, another_site_does_nothing, sessions_end, a_token_is_taken_away, other_names, the_gateway_is_lost_and_comes_back]
 
 with gateway(PROGRAMS, {**os.environ}) as one, browser("--host-resolver-rules=MAP evil.test 127.0.0.1, MAP orchid.test 127.0.0.1") as window:
     with_functions(one)

@@ -52,6 +52,39 @@ TEST_CASE("a flow that is built in C++ is the document that one would write") {
   CHECK(outputs.at("choice") == "168");  // 21, doubled until it is above 50, and once more
 }
 
+TEST_CASE("a master, a division and an iteration that ends with a find are built in C++") {
+  Flow built("built");
+  built.declare("hand", "span<u64>(u64)");
+  built.declare("add_three", "u64(u64,u64,u64)");
+  built.declare("next", "u64(u64,u64)");
+  built.declare("halves", "span<u64>(u64)");
+  built.declare("thrice", "u64(u64)");
+  built.declare("sum", "u64(span<u64>)");
+  built.declare("twice", "u64(u64)");
+  const auto n = built.input<std::uint64_t>("n");
+  const auto lead = built.master("lead", {.hand_out = {.function = "hand", .takes_no_port = true},
+                                          .each = {"add_three", {"more", "rest"}},
+                                          .gather = "next",
+                                          .node = {.takes = {"start", "more", "rest"}}});
+  built.set(lead.port("start"), "0");
+  built.set(lead.port("more"), "1");
+  built.set(lead.port("rest"), "2");
+  const auto parts =
+      built.divide("parts", {.divide = "halves", .solve = {"thrice"}, .combine = "sum"});
+  built.connect(n, parts);
+  const auto grow = built.iterate("grow", {.function = "twice", .times = 9, .until_found = true});
+  built.connect(parts, grow);
+  built.output("lead", lead);
+  built.output("parts", parts);
+  built.output("grow", grow);
+
+  const flow::Plan plan = flow::plan_of(built.json());
+  const auto outputs = flow::outputs_of(plan, {flow::value("u64", "9")});
+  CHECK(outputs.at("lead") == "22");   // 1 to 4, and 3 with each; 22 asks for no more
+  CHECK(outputs.at("parts") == "27");  // three times 9, in parts
+  CHECK(outputs.at("grow") == "54");   // the first step finds something
+}
+
 TEST_CASE("options of an optimiser that are no JSON object are refused at once") {
   Flow flow("f");
   CHECK_THROWS_AS(flow.optimise("power", "120"), Error);

@@ -143,6 +143,13 @@ TEST_CASE("the schema takes what the parser takes") {
       with_node(R"({"kind": "reduce", "function": "f", "fan": 2})"),
       with_node(R"({"kind": "iterate", "function": "f", "times": 3})"),
       with_node(R"({"kind": "if", "then": "f", "else": "g"})"),
+      with_node(R"({"kind": "master", "hand_out": "h", "each": "f", "gather": "g"})"),
+      with_node(R"({"kind": "master", "hand_out": {"function": "h", "takes": ["y"]},
+                    "each": {"function": "f", "takes": []}, "gather": "g", "takes": ["x", "y"],
+                    "window": 4, "deadline": "30s", "retry": {"attempts": 1}})"),
+      with_node(R"({"kind": "divide", "divide": "d", "solve": "f", "combine": "c"})"),
+      with_node(R"({"kind": "divide", "divide": "d", "solve": {"function": "f", "takes": ["y"]},
+                    "combine": "c", "takes": ["x", "y"], "window": 4, "deadline": 30})"),
       with_node(R"({"kind": "flow", "file": "x.yaml"})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"outcomes": ["quota", "system"]}})"),
       R"({"flow": "f", "inputs": null, "outputs": null, "functions": null, "edges": null,
@@ -168,6 +175,13 @@ TEST_CASE("the schema refuses what the parser refuses") {
       R"({"flow": "f", "nodes": {}})",
       R"({"flow": "f", "nodes": [], "colour": "red"})",
       with_node(R"({"kind": "master", "function": "f"})"),
+      with_node(R"({"kind": "master", "hand_out": "h", "each": "f"})"),
+      with_node(R"({"kind": "master", "hand_out": "h", "each": "f", "merge": "g"})"),
+      with_node(R"({"kind": "divide", "divide": "d", "solve": "f"})"),
+      with_node(R"({"kind": "divide", "divide": {"function": "d", "takes": ["x"]}, "solve": "f",
+                    "combine": "c"})"),
+      with_node(R"({"kind": "gang"})"),
+      with_node(R"({"kind": "gang", "function": "f"})"),
       with_node(R"({"kind": "call"})"),
       with_node(R"({"kind": "call", "function": "f", "merge": "m"})"),
       with_node(R"({"kind": "call", "function": {"function": "f", "takes": ["x"]}})"),
@@ -205,6 +219,17 @@ TEST_CASE("the schema refuses what the parser refuses") {
   for (const std::string& text : bad) {
     CHECK_FALSE_MESSAGE(parses(text), text);
     CHECK_FALSE_MESSAGE(schema().accepts(json::parse(text)), text);
+  }
+}
+
+TEST_CASE("the schema keeps the same words for kinds to come as the parser") {
+  const json root = json::parse(content(SOURCES "/libs/flow/flow.schema.json"));
+  const json& words = root.at("definitions").at("reserved").at("properties").at("kind").at("enum");
+  CHECK(words.size() == 1);
+  for (const json& word : words) {
+    const Parsed parsed = parse_document(with_node(R"({"kind": )" + word.dump() + "}"), "");
+    REQUIRE(parsed.faults.size() == 1);
+    CHECK(parsed.faults[0].message.find("the word is kept for them") != std::string::npos);
   }
 }
 

@@ -1,5 +1,6 @@
 // flows.js: flows that were submitted, and one of them: its graph, its nodes over time, its log and its outputs.
 import { events, get, poll, request, text } from "/page/api.js";
+import { dataPreview, isDataId } from "/page/data_preview.js";
 import { button, element } from "/page/dom.js";
 import { FlowGraph } from "/page/flow_graph.js";
 import { between, milliseconds, time } from "/page/format.js";
@@ -10,6 +11,7 @@ import { Table } from "/page/table.js";
 const EDITOR = "/flows/edit";  // not in every gateway
 const MOST_OF_A_TEXT = 64 * 1024;
 const MOST_ATTEMPTS = 200;
+const MOST_DATA_SHOWN = 16;
 const LOG_EACH_MS = 1000;
 
 const COLUMNS = [
@@ -92,6 +94,8 @@ class FlowPage {
     this.details = element("section", { class: "details", hidden: true, "aria-label": "The chosen node" }, this.about, this.calls.node);
     this.attempts = element("ul", { class: "attempts" });
     this.outputs = element("pre", { class: "preview", hidden: true });
+    this.data = element("div", { "aria-label": "Data among the outputs" });
+    this.frees = [];  // of what is shown there
     this.log = element("pre", { class: "log" });
     this.graph = new FlowGraph((name) => this.choose(name, true));
     this.times = new NodeTimes();
@@ -100,7 +104,7 @@ class FlowPage {
     this.stopEvents = () => {};
     this.open = true;
     content.append(element("p", {}, element("a", { href: "#flows" }, "All flows")), this.head, this.state, this.acts, this.fault,
-      this.graph.node, this.details, element("h3", {}, "Nodes over time"), this.times.node, this.attempts, element("h3", {}, "Outputs"), this.outputs,
+      this.graph.node, this.details, element("h3", {}, "Nodes over time"), this.times.node, this.attempts, element("h3", {}, "Outputs"), this.outputs, this.data,
       element("h3", {}, "Log"), this.log);
     this.told = new Set();  // attempts: a stream that begins anew tells them again
     this.load();
@@ -182,10 +186,30 @@ class FlowPage {
     try {
       const outputs = await text(`${this.of}/outputs`);
       this.outputs.textContent = outputs.slice(0, MOST_OF_A_TEXT) + (outputs.length > MOST_OF_A_TEXT ? "\n…" : "");
+      const ids = Object.entries(JSON.parse(outputs)).filter(([, value]) => isDataId(value)).slice(0, MOST_DATA_SHOWN);
+      this.showData(ids);
     } catch (error) {
       this.outputs.textContent = error.message;
     }
     this.outputs.hidden = false;
+  }
+
+  /** Of an output that is a data object, its content. */
+  showData(ids) {
+    this.freeData();
+    this.data.replaceChildren(...ids.flatMap(([name, id]) => {
+      const place = element("div", {}, "…");
+      dataPreview(id).then((shown) => {
+        place.replaceChildren(shown.node);
+        if (this.open) this.frees.push(shown.free);
+        else shown.free();
+      }, (error) => { place.textContent = error.message; });
+      return [element("h4", {}, `${name} (${id})`), place];
+    }));
+  }
+
+  freeData() {
+    for (const free of this.frees.splice(0)) free();
   }
 
   /** Many nodes may change at once. */
@@ -239,6 +263,7 @@ class FlowPage {
     this.stopEvents();
     this.calls.close();
     this.graph.close();
+    this.freeData();
   }
 }
 

@@ -25,7 +25,11 @@ class Tuner {
 
   void see(const Action& action, Time now);
   void see(const Event& event, Time now);
-  void set_hosts(std::vector<HostSituation> hosts) { hosts_ = std::move(hosts); }
+  /// As they are now: what they draw is with the calls that are open.
+  void set_hosts(std::vector<HostSituation> hosts) {
+    hosts_ = std::move(hosts);
+    calls_in_watts_ = static_cast<std::uint32_t>(open_.size());
+  }
 
   struct Room {
     std::uint32_t workers = 1;
@@ -59,6 +63,7 @@ class Tuner {
   const Plan& plan_;
   std::vector<std::unique_ptr<Optimiser>> optimisers_;
   std::vector<HostSituation> hosts_;
+  std::uint32_t calls_in_watts_ = 0;
   std::unordered_map<std::uint64_t, Open> open_;  // by the number of the call
   std::map<std::string, FunctionTimes, std::less<>> times_;
   std::set<std::uint32_t> running_;

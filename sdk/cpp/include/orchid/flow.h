@@ -42,11 +42,12 @@ class FlowPlace {
   std::string name_;
 };
 
-/// A function of a map, and the ports of the node that it takes; none given: those that follow from
-/// its place.
+/// A function of a node with several, and the ports of the node that it takes; none given: those
+/// that follow from its place.
 struct FlowStep {
   std::string function{};
   std::vector<std::string> takes{};
+  bool takes_no_port = false;  // not even those that follow from its place
 };
 
 /// How often a call is made before its node fails.
@@ -84,7 +85,24 @@ struct FlowReduce {
 struct FlowIterate {
   std::string function{};
   unsigned times = 1;
-  std::string until{};  // a function
+  bool until_found = false;  // a state that is not 0, false or empty ends it
+  std::string until{};       // a function
+  FlowNodeOptions node{};
+};
+
+/// Hands out work while it goes, and gathers; its first port is the state.
+struct FlowMaster {
+  FlowStep hand_out{};   // span<WORK>(STATE)
+  FlowStep each{};       // RESULT(WORK)
+  std::string gather{};  // STATE(STATE,RESULT)
+  FlowNodeOptions node{};
+};
+
+/// Divides a problem until its parts are small, solves these and combines.
+struct FlowDivide {
+  std::string divide{};   // span<PROBLEM>(PROBLEM); nothing where a problem is small enough
+  FlowStep solve{};       // RESULT(PROBLEM)
+  std::string combine{};  // RESULT(span<RESULT>)
   FlowNodeOptions node{};
 };
 
@@ -122,6 +140,8 @@ class Flow {
   FlowPlace reduce(std::string_view name, const FlowReduce& reduce);
   FlowPlace iterate(std::string_view name, const FlowIterate& iterate);
   FlowPlace choose(std::string_view name, const FlowChoice& choice);
+  FlowPlace master(std::string_view name, const FlowMaster& master);
+  FlowPlace divide(std::string_view name, const FlowDivide& division);
   /// Another flow, in a file beside this one's.
   FlowPlace flow(std::string_view name, std::string_view file);
 

@@ -48,8 +48,8 @@ struct Response {
 
 [[nodiscard]] std::string_view reason_phrase(unsigned status);
 
-/// What all responses of a connection have in common: "Server" and "Date" lines, and what is echoed
-/// to this request.
+/// What all responses of a connection have in common: "Server" and "Date" lines, that nobody is to
+/// guess types, and what is echoed to this request.
 struct ResponseFrame {
   std::string_view common;  // whole lines
   std::string_view echoed;  // whole lines
