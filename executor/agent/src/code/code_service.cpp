@@ -74,11 +74,17 @@ void CodeService::remember_failure(const TenantModule& module, CompileTier tier,
 }
 
 void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done) {
+  compile(module, {.bytes = std::move(bytes), .digest_of_bytes = module.digest, .spent = nullptr},
+          std::move(done));
+}
+
+void CodeService::compile(const TenantModule& module, Made made, Done done) {
+  UniqueFd& bytes = made.bytes;
   ByteCount size;
   {
     const auto mapped = MappedFile::map(bytes.get(), {.limit = limits::module_size});
     if (!mapped) return done(fail(mapped.error()));
-    if (digest_of(mapped->bytes()) != module.digest)
+    if (digest_of(mapped->bytes()) != made.digest_of_bytes)
       return done(
           fail(ErrorCode::bad_request, "the module's bytes do not have the announced digest"));
     size = ByteCount{mapped->bytes().size()};
@@ -95,13 +101,17 @@ void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done)
   flight.module = std::move(copy);
   flight.size = size;
   flight.tier = tier;
+  flight.constants = made.constants;
+  flight.spent = std::move(made.spent);
+  flight.since = std::chrono::steady_clock::now();
   flight.waiting.push_back(std::move(done));
   compilers_.compile({.tenant = module.tenant,
                       .purpose = CompileRank::calls,
                       .tier = tier,
                       .module = std::move(bytes),
                       .size = size,
-                      .gpu = module.gpu},
+                      .gpu = module.gpu,
+                      .constants = std::move(made.constants)},
                      [this, module](Result<CompilerPool::Compiled> result) {
                        compiled(module, std::move(result));
                      });
@@ -110,6 +120,7 @@ void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done)
 void CodeService::compiled(const TenantModule& module, Result<CompilerPool::Compiled> result) {
   auto flight = flights_.extract(module);
   const std::vector<Done>& waiting = flight.mapped().waiting;
+  charge(flight.mapped(), result);
   if (!result) {
     remember_failure(module, flight.mapped().tier, result.error());
     for (const Done& done : waiting) done(fail(result.error()));
@@ -131,16 +142,28 @@ void CodeService::compiled(const TenantModule& module, Result<CompilerPool::Comp
     done(Code{file, CodeSource::compiled, result->duration, result->tier});
   // The call that waits for the code need not wait for the disk.
   if (!quick) return boost::asio::post(io_, [this, module, file] { keep(module, *file); });
-  if (improves) improve(module, std::move(flight.mapped().module), flight.mapped().size);
+  if (improves) improve(module, std::move(flight.mapped()));
 }
 
-void CodeService::improve(const TenantModule& module, UniqueFd bytes, ByteCount size) {
+/// What came to nothing has taken no more than the time until that was known.
+void CodeService::charge(const Flight& flight, const Result<CompilerPool::Compiled>& result) {
+  if (!flight.spent) return;
+  const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - flight.since);
+  flight.spent(result ? result->duration : passed);
+}
+
+void CodeService::improve(const TenantModule& module, Flight flight) {
+  flight.since = std::chrono::steady_clock::now();
+  const auto improving = std::make_shared<Flight>(std::move(flight));
   compilers_.compile({.tenant = module.tenant,
                       .purpose = CompileRank::better,
                       .tier = CompileTier::o3,
-                      .module = std::move(bytes),
-                      .size = size},
-                     [this, module](Result<CompilerPool::Compiled> better) {
+                      .module = std::move(improving->module),
+                      .size = improving->size,
+                      .constants = improving->constants},
+                     [this, module, improving](Result<CompilerPool::Compiled> better) {
+                       charge(*improving, better);
                        improved(module, std::move(better));
                      });
 }

@@ -93,7 +93,9 @@ void CompilerPool::obey(const CompileSchedule::Action& action) {
     Job& job = jobs_.at(action.job);
     ++job.attempts;
     entry.job = action.job;
-    entry.process->compile(job.request.module.get(), job.request.tier, job.request.gpu);
+    entry.process->compile(
+        job.request.module.get(),
+        {.tier = job.request.tier, .gpu = job.request.gpu, .constants = job.request.constants});
   } else if (action.kind == Kind::defer) {
     entry.rank = action.rank;
     entry.process->give_way(nice_of(action.rank, action.purpose));

@@ -31,7 +31,8 @@ class CompilerPool {
     CompileTier tier = CompileTier::o3;
     UniqueFd module;
     ByteCount size;
-    std::string gpu = {};  // as in CompileRequest
+    std::string gpu = {};        // as in CompileRequest
+    std::string constants = {};  // likewise
   };
 
   /// `on_ready`: after each start, with what the compilers make code for.

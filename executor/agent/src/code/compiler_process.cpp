@@ -83,14 +83,14 @@ void CompilerProcess::happened(const ChildEvent& event) {
   ended(event);
 }
 
-void CompilerProcess::compile(int module, CompileTier tier, const std::string& gpu) {
+void CompilerProcess::compile(int module, const Wanted& wanted) {
   busy_ = true;
   figures_.reset();
   began_ = std::chrono::steady_clock::now();
   used_before_ = processor_time();
   watch_limits();
-  if (!channel_->send(encode(CompilerMessage(CompileRequest{next_id_++, tier, gpu})), {module}))
-    kill();
+  const CompileRequest request{next_id_++, wanted.tier, wanted.gpu, wanted.constants};
+  if (!channel_->send(encode(CompilerMessage(request)), {module})) kill();
 }
 
 void CompilerProcess::from_compiler(Packet& packet) {

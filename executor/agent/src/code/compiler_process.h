@@ -54,8 +54,13 @@ class CompilerProcess {
 
   /// `nice`: added to our own. Errors: `system`, `not_found`.
   [[nodiscard]] Result<void> start(int nice);
-  /// It must be ready, and do nothing. `gpu`: as in CompileRequest.
-  void compile(int module, CompileTier tier, const std::string& gpu);
+  /// It must be ready, and do nothing. `wanted`: as in CompileRequest.
+  struct Wanted {
+    CompileTier tier = CompileTier::o3;
+    std::string gpu = {};
+    std::string constants = {};
+  };
+  void compile(int module, const Wanted& wanted);
   /// It stands behind others from now on.
   void give_way(int nice);
   void kill();

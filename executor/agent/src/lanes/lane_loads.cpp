@@ -146,6 +146,7 @@ void LaneSession::reject(const std::string& digest, const Failure& why) {
 void LaneSession::provide(const std::string& digest, UniqueFd module) {
   if (!swaps() && !takes_module(digest))
     return refuse({ErrorCode::bad_request, "the code of a module that was not announced"});
+  if (take_fetched(digest, module)) return;
   if (gpu_) {
     if (!gpu_->expect(digest)) return refuse_more(digest);
     UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
@@ -271,7 +272,10 @@ void LaneSession::not_loaded(ModuleLoad module, const LoadFailure& failure) {
 void LaneSession::loaded(const std::string& digest, const CodeService::Code& code,
                          const WorkerSlot& slot, std::chrono::microseconds link) {
   if (unasked_.erase(digest) == 0) send_slot(digest, slot, code, link);
-  if (code.tier != CompileTier::quick) return;
+  if (code.tier == CompileTier::quick) improve_later(digest);
+}
+
+void LaneSession::improve_later(const std::string& digest) {
   services_.code.when_better({tenant_.uid, digest},
                              [weak = weak_from_this(), digest](const UniqueFd& better) {
                                const auto self = weak.lock();

@@ -159,6 +159,8 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   has_code_ = false;
   swap_by_.reset();
   retire_by_.reset();
+  made_.clear();
+  fetches_.clear();
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });

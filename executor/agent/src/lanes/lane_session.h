@@ -77,6 +77,14 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void watch(MonotonicTime now);
   [[nodiscard]] const std::optional<LeaseId>& lease() const { return lease_; }
   [[nodiscard]] bool is_remote() const { return !uid_; }
+  /// The id of its worker; nothing: it has none now.
+  [[nodiscard]] std::optional<std::uint64_t> worker() const {
+    return worker_ == nullptr ? std::nullopt : std::optional(worker_->id());
+  }
+  /// Which its worker is a member of; nothing: of none.
+  [[nodiscard]] std::optional<LeaseId> crew() const {
+    return lease_ && is_in_crew() ? std::optional(client_terms_->client_lease) : std::nullopt;
+  }
   /// The lease is over: tells the client and ends.
   void revoke(const Failure& why);
   /// The worker's cores are taken back: it ends, with the call that it runs, unless that has to end
@@ -98,6 +106,19 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void drop_data(const DataId& data);
   /// Its worker says that it runs, and so does another one of its place.
   void end_intruder();
+
+  // Modules that a function has made, which its client knows nothing of: lane_made.cpp.
+  /// Whether its worker has a place for that module, or has it.
+  [[nodiscard]] bool has_room_for(const std::string& digest) const;
+  /// Its worker loads it between two calls.
+  void load_made(const std::string& digest, const CodeService::Code& code);
+  /// Its worker has made it, and links it by itself, in the place that is returned
+  /// (pack_place). Nothing: there is no worker now.
+  [[nodiscard]] std::optional<std::uint64_t> adopt_made(const std::string& digest,
+                                                        const CodeService::Code& code);
+  /// The bytes of a module that its client has loaded. Errors: `not_found`: it has not.
+  using Fetched = std::function<void(Result<UniqueFd> bytes)>;
+  void fetch_module(const std::string& digest, Fetched fetched);
 
  private:
   [[nodiscard]] bool takes_module(const std::string& digest);
@@ -134,6 +155,10 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void provide(const std::string& digest, UniqueFd module);
   void reject(const std::string& digest, const Failure& why);
   void refuse_more(const std::string& digest);
+  [[nodiscard]] WorkerProcess::LoadDone when_made_loaded(const std::string& digest,
+                                                         CompileTier tier);
+  [[nodiscard]] bool take_fetched(const std::string& digest, const UniqueFd& module);
+  void improve_later(const std::string& digest);
   void tell_compiling(const std::string& digest);
   /// A module that is to be loaded, and how often that has been tried.
   struct ModuleLoad {
@@ -197,6 +222,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool over_ = false;
   bool evicted_ = false;
   bool gave_way_ = false;
+  std::set<std::string> made_;  // modules of its worker that functions have made
+  std::map<std::string, std::vector<Fetched>> fetches_;  // of modules, from its client
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
   std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did

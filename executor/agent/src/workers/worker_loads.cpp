@@ -34,16 +34,23 @@ std::uint32_t WorkerProcess::choose_slot() {
   return slot;
 }
 
+WorkerProcess::Place WorkerProcess::expect(const LoadRequest& request, LoadDone done) {
+  const auto asked = std::ranges::find_if(
+      loads_, [&](const auto& load) { return load.second.digest == request.digest; });
+  if (asked != loads_.end()) return {.slot = asked->second.slot, .generation = asked->first};
+  const Place place{.slot = choose_slot(), .generation = next_generation_++};
+  loads_.emplace(place.generation,
+                 PendingLoad{request.digest, request.tier, place.slot, place.generation == 1,
+                             request.due, std::move(done)});
+  return place;
+}
+
 void WorkerProcess::load(const LoadRequest& request, LoadDone done) {
-  const std::uint32_t slot = choose_slot();
-  const std::uint32_t generation = next_generation_++;
-  const bool first = generation == 1;
-  loads_.emplace(generation, PendingLoad{request.digest, request.tier, slot, first, request.due,
-                                         std::move(done)});
-  tell(Load{.slot = slot,
-            .generation = generation,
+  const Place place = expect(request, std::move(done));
+  tell(Load{.slot = place.slot,
+            .generation = place.generation,
             .quick = request.tier == CompileTier::quick,
-            .first = first,
+            .first = place.generation == 1,
             .on_gpu = request.on_gpu,
             .digest = request.digest},
        {request.code});

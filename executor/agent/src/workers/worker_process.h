@@ -166,6 +166,18 @@ class WorkerProcess {
     bool on_gpu = false;  // its kernels run on the worker's GPU
   };
   void load(const LoadRequest& request, LoadDone done);
+  /// The worker links that by itself, in a place that it is told of, and says so as if it had been
+  /// asked: `done` follows. If it has been asked, and has not come to it, the place is that one, and
+  /// who asked is told.
+  struct Place {
+    std::uint32_t slot = 0;
+    std::uint32_t generation = 0;
+  };
+  [[nodiscard]] Place expect(const LoadRequest& request, LoadDone done);
+  /// It has that module, or need not drop another one for it.
+  [[nodiscard]] bool has_room_for(const std::string& digest) const {
+    return slots_.contains(digest) || slots_.size() + loads_.size() < modules_per_worker;
+  }
   /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
   /// two calls, under the same slot and generation.
   void improve(const std::string& digest, int code);
