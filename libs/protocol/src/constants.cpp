@@ -24,6 +24,12 @@ std::unexpected<Failure> no_constant(std::string_view name) {
                   "'; it is letters, digits and '_', without orchid_constant_");
 }
 
+std::unexpected<Failure> too_many_bytes() {
+  return fail(ErrorCode::too_large,
+              "the constants are more than can be set at once, which is some " +
+                  std::to_string(longest_constants / 2) + " bytes");
+}
+
 /// Nothing: it is no line of that kind.
 Result<Constant> parse_line(std::string_view line) {
   const std::size_t sign = line.find('=');
@@ -57,10 +63,7 @@ Result<std::string> encode_constants(std::vector<Constant> constants) {
       return fail(ErrorCode::bad_request, "the constant '" + constant.name + "' is set twice");
     last = constant.name;
     if (text.size() + constant.name.size() + 2 * constant.value.size() + 2 > longest_constants)
-      return fail(ErrorCode::too_large,
-                  "the constants are more than can be set at once, which is "
-                  "some " +
-                      std::to_string(longest_constants / 2) + " bytes");
+      return too_many_bytes();
     text += constant.name + "=";
     for (const std::byte byte : constant.value) {
       text += digits[std::to_integer<unsigned>(byte) >> 4U];
@@ -72,6 +75,7 @@ Result<std::string> encode_constants(std::vector<Constant> constants) {
 }
 
 Result<std::vector<Constant>> parse_constants(std::string_view text) {
+  if (text.size() > longest_constants) return too_many_bytes();
   std::vector<Constant> constants;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');

@@ -8,73 +8,11 @@
 #include <vector>
 
 #include "crew_fixture.h"
+#include "makes_modules.h"
 #include "orchid/function.h"
 #include "protocol/digest.h"
 
 namespace orchid::tests {
-namespace {
-
-enum : std::uint32_t { only_deploy, by_forward, by_invoke, by_spawn, tolerate };
-constexpr std::array<const char*, 5> ways{"deploy", "forward", "invoke", "spawn", "tolerate"};
-
-std::vector<std::byte> bytes_of_file(const std::filesystem::path& path) {
-  auto bytes = read_file(path, limits::module_size);
-  REQUIRE(bytes.has_value());
-  return std::move(*bytes);
-}
-std::vector<std::byte> test_module(std::string_view name) {
-  return bytes_of_file(std::filesystem::path(FUNCTIONS) / (std::string(name) + ".bc"));
-}
-
-void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
-  to.insert(to.end(), bytes.begin(), bytes.end());
-}
-template <typename T>
-std::vector<std::byte> raw_bytes(const T& value) {
-  std::vector<std::byte> bytes(sizeof(value));
-  std::memcpy(bytes.data(), &value, sizeof(value));
-  return bytes;
-}
-
-struct Plan {
-  std::uint32_t how = only_deploy;
-  std::uint32_t member = 1;
-  std::string_view entry = "walk";
-  std::span<const std::byte> input = {};
-};
-std::vector<std::byte> plan_of(const Plan& plan, std::span<const std::byte> module) {
-  auto bytes = raw_bytes(std::array<std::uint32_t, 4>{
-      plan.how, plan.member, static_cast<std::uint32_t>(plan.entry.size()),
-      static_cast<std::uint32_t>(plan.input.size())});
-  append(bytes, std::as_bytes(std::span(plan.entry)));
-  append(bytes, plan.input);
-  append(bytes, module);
-  return bytes;
-}
-std::string text_of(const Reply& reply) {
-  return {reinterpret_cast<const char*>(reply.output.data()), reply.output.size()};
-}
-
-CrewFunction maker(Crew& crew, std::string_view name = "deploy_and_go") {
-  return CrewFixture::entry_of(crew, std::filesystem::path(FUNCTIONS) / "makes_modules.bc", name);
-}
-
-struct Constants {
-  std::uint64_t answer = 0;
-  std::array<double, 3> shape{};
-  std::uint64_t member = 0;
-};
-std::vector<std::byte> constant(std::uint32_t member, std::string_view name,
-                                std::span<const std::byte> value) {
-  auto bytes = raw_bytes(member);
-  append(bytes, std::as_bytes(std::span(name)));
-  bytes.push_back(std::byte{0});
-  append(bytes, value);
-  return bytes;
-}
-
-}  // namespace
-
 TEST_CASE_FIXTURE(CrewFixture, "a call goes on in a module that it has made, at each member") {
   Crew crew = take({.workers = 3});
   const CrewFunction deploy = maker(crew);
@@ -248,7 +186,7 @@ TEST_CASE_FIXTURE(CrewFixture, "a crew has so many modules, and no more") {
                       {.deadline = seconds(100)});
   });
   check_clear(error, ErrorKind::function_error);
-  CHECK(error.message().find("64 modules, which is the most") != std::string::npos);
+  CHECK(error.message().find("has 64 modules that its calls have made") != std::string::npos);
   CHECK(walk_of(entry(crew, "walk").invoke(1, bytes_of({.left = 3}))).left == 0);
 }
 

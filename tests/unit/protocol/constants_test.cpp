@@ -59,4 +59,14 @@ TEST_CASE("text that nobody has encoded is refused") {
   }
 }
 
+TEST_CASE("text that is too long is refused, whatever it says") {
+  const std::string longest = "a=" + std::string(longest_constants - 4, '0') + "\n";
+  CHECK(parse_constants(longest + "\n").error().code == ErrorCode::bad_request);
+  CHECK(parse_constants("b=\n" + longest).error().code == ErrorCode::too_large);
+  CHECK(parse_constants(std::string(longest_constants, '\n')).error().code ==
+        ErrorCode::bad_request);
+  CHECK(parse_constants(std::string(longest_constants + 1, '\n')).error().code ==
+        ErrorCode::too_large);
+}
+
 }  // namespace orchid

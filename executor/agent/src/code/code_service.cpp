@@ -102,8 +102,7 @@ void CodeService::compile(const TenantModule& module, Made made, Done done) {
   flight.size = size;
   flight.tier = tier;
   flight.constants = made.constants;
-  flight.spent = std::move(made.spent);
-  flight.since = std::chrono::steady_clock::now();
+  flight.spent = made.spent;
   flight.waiting.push_back(std::move(done));
   compilers_.compile({.tenant = module.tenant,
                       .purpose = CompileRank::calls,
@@ -111,7 +110,8 @@ void CodeService::compile(const TenantModule& module, Made made, Done done) {
                       .module = std::move(bytes),
                       .size = size,
                       .gpu = module.gpu,
-                      .constants = std::move(made.constants)},
+                      .constants = std::move(made.constants),
+                      .spent = std::move(made.spent)},
                      [this, module](Result<CompilerPool::Compiled> result) {
                        compiled(module, std::move(result));
                      });
@@ -120,7 +120,6 @@ void CodeService::compile(const TenantModule& module, Made made, Done done) {
 void CodeService::compiled(const TenantModule& module, Result<CompilerPool::Compiled> result) {
   auto flight = flights_.extract(module);
   const std::vector<Done>& waiting = flight.mapped().waiting;
-  charge(flight.mapped(), result);
   if (!result) {
     remember_failure(module, flight.mapped().tier, result.error());
     for (const Done& done : waiting) done(fail(result.error()));
@@ -145,25 +144,15 @@ void CodeService::compiled(const TenantModule& module, Result<CompilerPool::Comp
   if (improves) improve(module, std::move(flight.mapped()));
 }
 
-/// What came to nothing has taken no more than the time until that was known.
-void CodeService::charge(const Flight& flight, const Result<CompilerPool::Compiled>& result) {
-  if (!flight.spent) return;
-  const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::steady_clock::now() - flight.since);
-  flight.spent(result ? result->duration : passed);
-}
-
 void CodeService::improve(const TenantModule& module, Flight flight) {
-  flight.since = std::chrono::steady_clock::now();
-  const auto improving = std::make_shared<Flight>(std::move(flight));
   compilers_.compile({.tenant = module.tenant,
                       .purpose = CompileRank::better,
                       .tier = CompileTier::o3,
-                      .module = std::move(improving->module),
-                      .size = improving->size,
-                      .constants = improving->constants},
-                     [this, module, improving](Result<CompilerPool::Compiled> better) {
-                       charge(*improving, better);
+                      .module = std::move(flight.module),
+                      .size = flight.size,
+                      .constants = std::move(flight.constants),
+                      .spent = std::move(flight.spent)},
+                     [this, module](Result<CompilerPool::Compiled> better) {
                        improved(module, std::move(better));
                      });
 }

@@ -19,7 +19,6 @@
 #include "code/code_store.h"
 #include "code/compile_failures.h"
 #include "code/compiler_pool.h"
-#include "foundation/clock.h"
 #include "protocol/lane_messages.h"
 
 namespace orchid::executor {
@@ -60,8 +59,9 @@ class CodeService {
   /// remembered for a while.
   void compile(const TenantModule& module, UniqueFd bytes, Done done);
   /// A module that a function has made: of these bytes, or, where `constants` are not empty, of the
-  /// module with these bytes in which they are set (protocol/constants.h). `spent`: what that has
-  /// taken, once for each compilation; may be empty.
+  /// module with these bytes in which they are set (protocol/constants.h). `spent`: what compilers
+  /// have spent on it, now and for the better code, as in CompilerPool::Request; may be empty. It
+  /// is kept until both are there.
   struct Made {
     UniqueFd bytes;
     std::string digest_of_bytes;
@@ -82,14 +82,12 @@ class CodeService {
     CompileTier tier = CompileTier::quick;
     std::string constants;
     std::function<void(std::chrono::microseconds)> spent;  // may be empty
-    MonotonicTime since;
     std::vector<Done> waiting;
   };
   [[nodiscard]] bool find_in_memory(const TenantModule& module, const Done& done);
   [[nodiscard]] bool find_failure(const TenantModule& module, const Done& done);
   [[nodiscard]] bool find_on_disk(const TenantModule& module, const Done& done);
   void compiled(const TenantModule& module, Result<CompilerPool::Compiled> result);
-  static void charge(const Flight& flight, const Result<CompilerPool::Compiled>& result);
   void improve(const TenantModule& module, Flight flight);
   void improved(const TenantModule& module, Result<CompilerPool::Compiled> result);
   void keep(const TenantModule& module, const UniqueFd& file);

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
@@ -18,14 +20,43 @@ namespace orchid::executor {
 class CompileQuota {
  public:
   static constexpr std::chrono::hours window{1};
+  /// What a module counts for until it is compiled: how long that takes is not known before.
+  static constexpr std::chrono::milliseconds expected{500};
   explicit CompileQuota(std::chrono::milliseconds most) : most_(most) {}
 
+  /// A module that may be compiled counts as `expected` while this is there.
+  class Reservation {
+   public:
+    explicit Reservation(std::shared_ptr<std::uint32_t> open) : open_(std::move(open)) { ++*open_; }
+    ~Reservation() { --*open_; }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+   private:
+    std::shared_ptr<std::uint32_t> open_;  // shared with the account: whichever goes first
+  };
+  /// Copied with what is done when it is compiled.
+  [[nodiscard]] std::shared_ptr<const Reservation> reserve(std::uint32_t tenant,
+                                                           MonotonicTime now) {
+    (void)used_by(tenant, now);
+    Account& account = accounts_.try_emplace(tenant, Account{.since = now}).first->second;
+    return std::make_shared<const Reservation>(account.open);
+  }
+
   /// Why that tenant's functions make nothing now; nothing: they may. One that may can take more
-  /// than is left: how long it takes is not known before.
+  /// than is left.
   [[nodiscard]] std::optional<Failure> refusal(std::uint32_t tenant, MonotonicTime now) {
     const Nanoseconds used = used_by(tenant, now);
-    if (used < most_) return std::nullopt;
+    const std::uint32_t open = open_of(tenant);
+    if (used + open * expected < most_) return std::nullopt;
     using Seconds = std::chrono::duration<double>;
+    if (used < most_)
+      return Failure{ErrorCode::quota,
+                     fmt::format("of the {:.1f} s in an hour that modules which your functions "
+                                 "make may take to compile here, {:.1f} s are used, and the {} "
+                                 "that are being compiled may take the rest: try again when they "
+                                 "are there, or let the program load them",
+                                 Seconds(most_).count(), Seconds(used).count(), open)};
     // Until a tenth of all is free.
     const double wait = Seconds(used - most_ + most_ / 10).count() * Seconds(window).count() /
                         std::max(Seconds(most_).count(), 1e-3);
@@ -38,7 +69,9 @@ class CompileQuota {
   }
   void spend(std::uint32_t tenant, std::chrono::nanoseconds time, MonotonicTime now) {
     const Nanoseconds used = used_by(tenant, now);
-    accounts_[tenant] = {.used = used + time, .since = now};
+    Account& account = accounts_[tenant];
+    account.used = used + time;
+    account.since = now;
   }
 
  private:
@@ -46,7 +79,12 @@ class CompileQuota {
   struct Account {
     Nanoseconds used{0};
     MonotonicTime since;
+    std::shared_ptr<std::uint32_t> open = std::make_shared<std::uint32_t>(0);  // reservations
   };
+  [[nodiscard]] std::uint32_t open_of(std::uint32_t tenant) const {
+    const auto account = accounts_.find(tenant);
+    return account == accounts_.end() ? 0 : *account->second.open;
+  }
   /// Forgets who has used nothing lately.
   [[nodiscard]] Nanoseconds used_by(std::uint32_t tenant, MonotonicTime now) {
     const auto account = accounts_.find(tenant);
@@ -56,7 +94,10 @@ class CompileQuota {
         Seconds(now - account->second.since) * (Seconds(most_).count() / Seconds(window).count());
     const Nanoseconds used = account->second.used - std::chrono::duration_cast<Nanoseconds>(freed);
     if (used > Nanoseconds(0)) return used;
-    accounts_.erase(account);
+    if (*account->second.open == 0)
+      accounts_.erase(account);
+    else
+      account->second = {.since = now, .open = account->second.open};
     return Nanoseconds(0);
   }
 

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -71,6 +72,14 @@ std::chrono::nanoseconds CompilerProcess::processor_time() const {
   timespec used{};
   if (::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return {};
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+std::chrono::microseconds CompilerProcess::worked() const {
+  const std::chrono::nanoseconds used =
+      has_ended() ? std::chrono::nanoseconds(0) : processor_time() - used_before_;
+  const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - began_;
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+      std::min<std::chrono::nanoseconds>(used.count() > 0 ? used : passed, options_.time_limit));
 }
 
 void CompilerProcess::happened(const ChildEvent& event) {

@@ -70,6 +70,9 @@ class CompilerProcess {
   [[nodiscard]] const Figures& figures() const { return figures_; }
   /// Why we killed it, if a compilation was the reason.
   [[nodiscard]] Overrun overrun() const { return overrun_; }
+  /// What it has spent on what it compiles, or has compiled last: processor time, as long as its
+  /// process is there, or else the time that has passed. No more than one compilation may have.
+  [[nodiscard]] std::chrono::microseconds worked() const;
 
  private:
   void happened(const ChildEvent& event);

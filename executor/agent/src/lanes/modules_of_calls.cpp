@@ -34,15 +34,16 @@ void ModulesOfCalls::say(std::uint64_t worker, ServiceAnswer answered, int descr
   answer(answered, descriptor);
 }
 
+/// Functions choose how often that is.
 void ModulesOfCalls::refuse(std::uint64_t worker, std::uint32_t sequence, const Failure& why,
                             const Answer& answer) {
-  log::info("event=module_not_made worker={} code={} reason=\"{}\"", worker, to_string(why.code),
-            why.message);
+  log::debug("event=module_not_made worker={} code={} reason=\"{}\"", worker, to_string(why.code),
+             why.message);
   say(worker,
       {.verdict = ServiceVerdict::refused,
        .sequence = sequence,
        .code = why.code,
-       .message = why.message},
+       .message = why.message.substr(0, longest_service_message)},
       -1, answer);
 }
 
@@ -83,12 +84,17 @@ void ModulesOfCalls::create(std::uint64_t worker, const ServiceRequest& request,
   auto file = room ? room->open_to_write() : Result<UniqueFd>(fail(room.error()));
   if (!file) return refuse(worker, request.sequence, file.error(), answer);
   Making& making = makings_[worker];
-  // Whoever still has the one before open is not to keep its pages.
-  if (making.room) making.room->empty();
+  drop_room(making);
   making.room = std::move(*room);
   making.room_size = ByteCount{request.bytes};
   making.code.reset();
   say(worker, {.sequence = request.sequence, .bytes = request.bytes}, file->get(), answer);
+}
+
+/// Whoever still has it open is not to keep its pages.
+void ModulesOfCalls::drop_room(Making& making) {
+  if (making.room) making.room->empty();
+  making.room.reset();
 }
 
 /// Nobody can change it from here on.
@@ -104,66 +110,99 @@ Result<UniqueFd> ModulesOfCalls::take_room(Making& making, ByteCount used) {
   return room.open_to_read();
 }
 
+/// Before anything is looked at.
+std::optional<Failure> ModulesOfCalls::fault_of(const LeaseTenant& tenant,
+                                                const ServiceRequest& request) {
+  if (!request.name.empty() && request.bytes > longest_constants)
+    return Failure{
+        ErrorCode::too_large,
+        fmt::format("the constants of a module have at most {} as text, and not {}",
+                    to_string(ByteCount{longest_constants}), to_string(ByteCount{request.bytes}))};
+  // Many bytes take this thread's time, known or not.
+  if (request.bytes > looked_at_freely.value) return quota_.refusal(tenant.uid, clock_now());
+  return std::nullopt;
+}
+
+/// All that it takes of this thread's time is the tenant's.
 void ModulesOfCalls::make(const LeaseTenant& tenant, std::uint64_t worker,
                           const ServiceRequest& request, const Answer& answer) {
+  if (const auto fault = fault_of(tenant, request)) {
+    drop_room(makings_[worker]);
+    return refuse(worker, request.sequence, *fault, answer);
+  }
+  const MonotonicTime start = clock_now();
+  look_at(tenant, worker, request, answer);
+  const MonotonicTime end = clock_now();
+  quota_.spend(tenant.uid, end - start, end);
+}
+
+void ModulesOfCalls::look_at(const LeaseTenant& tenant, std::uint64_t worker,
+                             const ServiceRequest& request, const Answer& answer) {
   auto bytes = take_room(makings_[worker], ByteCount{request.bytes});
   if (!bytes) return refuse(worker, request.sequence, bytes.error(), answer);
   const auto mapped = MappedFile::map(bytes->get(), {.limit = largest});
   if (!mapped) return refuse(worker, request.sequence, mapped.error(), answer);
-  const auto done = [this, asked = Asked{worker, request.sequence},
-                     answer](const TenantModule& module) -> CodeService::Done {
-    return [this, asked, module, answer](const Result<CodeService::Code>& code) {
-      made(asked, module, code, answer);
-    };
+  const std::string digest = request.name.empty()
+                                 ? digest_of(mapped->bytes())
+                                 : digest_with(request.name, as_text(mapped->bytes()));
+  const TenantModule module{.tenant = tenant.uid, .digest = digest};
+  const auto done = [this, asked = Asked{worker, request.sequence}, module,
+                     answer](const Result<CodeService::Code>& code) {
+    made(asked, module, code, answer);
   };
-  if (request.name.empty()) {
-    // Looking at many bytes takes this thread's time, known or not.
-    const MonotonicTime start = clock_now();
-    if (mapped->bytes().size() > looked_at_freely.value)
-      if (const auto refusal = quota_.refusal(tenant.uid, start))
-        return refuse(worker, request.sequence, *refusal, answer);
-    const TenantModule module{.tenant = tenant.uid, .digest = digest_of(mapped->bytes())};
-    quota_.spend(tenant.uid, clock_now() - start, start);
-    return compile(module, worker,
-                   {.bytes = std::move(*bytes), .digest_of_bytes = module.digest, .spent = nullptr},
-                   done(module));
-  }
-  const std::string constants(as_text(mapped->bytes()));
-  if (auto parsed = parse_constants(constants); !parsed)
-    return refuse(worker, request.sequence, parsed.error(), answer);
-  const TenantModule module{.tenant = tenant.uid, .digest = digest_with(request.name, constants)};
-  specialise(module, worker, {.base = request.name, .constants = constants}, done(module));
+  // What is here already is compiled for nobody.
+  if (code_.find(module, done)) return;
+  if (!request.name.empty())
+    return specialise(module, worker,
+                      {.base = request.name, .constants = std::string(as_text(mapped->bytes()))},
+                      done);
+  const auto reserved = reserve(module.tenant);
+  if (!reserved) return done(fail(reserved.error()));
+  compile(module, {.bytes = std::move(*bytes), .digest_of_bytes = digest, .spent = nullptr},
+          *reserved, done);
 }
 
-/// What is here already costs nobody anything.
-void ModulesOfCalls::compile(const TenantModule& module, std::uint64_t worker,
-                             CodeService::Made made, const CodeService::Done& done) {
-  if (code_.find(module, done)) return;
-  if (const auto refusal = quota_.refusal(module.tenant, clock_now())) return done(fail(*refusal));
-  made.spent = [this, module](std::chrono::microseconds time) {
+Result<ModulesOfCalls::Reserved> ModulesOfCalls::reserve(std::uint32_t tenant) {
+  const MonotonicTime now = clock_now();
+  if (const auto refusal = quota_.refusal(tenant, now)) return fail(*refusal);
+  return quota_.reserve(tenant, now);
+}
+
+void ModulesOfCalls::compile(const TenantModule& module, CodeService::Made made,
+                             const Reserved& reserved, const CodeService::Done& done) {
+  made.spent = [this, module, reserved](std::chrono::microseconds time) {
     log::info("event=module_compiled_for_function module={} tenant={} us={}",
               short_digest(module.digest), module.tenant, time.count());
     quota_.spend(module.tenant, time, clock_now());
   };
-  log::debug("event=module_of_function worker={} module={}", worker, short_digest(module.digest));
   code_.compile(module, std::move(made), done);
 }
 
 /// The module's bytes are the client's to send: the executor keeps code, not modules.
 void ModulesOfCalls::specialise(const TenantModule& module, std::uint64_t worker,
                                 const Parts& parts, const CodeService::Done& done) {
-  if (code_.find(module, done)) return;
-  if (const auto refusal = quota_.refusal(module.tenant, clock_now())) return done(fail(*refusal));
+  const auto reserved = reserve(module.tenant);
+  if (!reserved) return done(fail(reserved.error()));
+  if (auto parsed = parse_constants(parts.constants); !parsed) return done(fail(parsed.error()));
   lanes_.session_of(worker)->fetch_module(
-      parts.base, [this, module, worker, parts, done](Result<UniqueFd> bytes) {
+      parts.base, [this, module, parts, reserved = *reserved, done](Result<UniqueFd> bytes) {
         if (!bytes) return done(fail(bytes.error()));
-        compile(module, worker,
-                {.bytes = std::move(*bytes),
-                 .digest_of_bytes = parts.base,
-                 .constants = parts.constants,
-                 .spent = nullptr},
-                done);
+        fetched(module, parts, std::move(*bytes), reserved, done);
       });
+}
+
+/// They are hashed on this thread.
+void ModulesOfCalls::fetched(const TenantModule& module, const Parts& parts, UniqueFd bytes,
+                             const Reserved& reserved, const CodeService::Done& done) {
+  const MonotonicTime start = clock_now();
+  compile(module,
+          {.bytes = std::move(bytes),
+           .digest_of_bytes = parts.base,
+           .constants = parts.constants,
+           .spent = nullptr},
+          reserved, done);
+  const MonotonicTime end = clock_now();
+  quota_.spend(module.tenant, end - start, end);
 }
 
 void ModulesOfCalls::made(const Asked& asked, const TenantModule& module,
@@ -193,8 +232,8 @@ void ModulesOfCalls::share(std::uint64_t worker, const ServiceRequest& request,
     if (!member->has_room_for(request.name))
       return refuse(worker, request.sequence,
                     {ErrorCode::no_capacity,
-                     fmt::format("a member of the crew has {} modules, which is the most: make "
-                                 "fewer, they stay until the crew ends",
+                     fmt::format("the crew has {} modules that its calls have made, which is the "
+                                 "most: make fewer, they stay until the crew ends",
                                  modules_per_worker)},
                     answer);
   const auto place = session->adopt_made(request.name, *making.code);

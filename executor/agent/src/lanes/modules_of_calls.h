@@ -51,8 +51,16 @@ class ModulesOfCalls final : public ModuleService {
   void create(std::uint64_t worker, const ServiceRequest& request, const Answer& answer);
   void make(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
             const Answer& answer);
+  [[nodiscard]] std::optional<Failure> fault_of(const LeaseTenant& tenant,
+                                                const ServiceRequest& request);
+  static void drop_room(Making& making);
   [[nodiscard]] Result<UniqueFd> take_room(Making& making, ByteCount used);
-  void compile(const TenantModule& module, std::uint64_t worker, CodeService::Made made,
+  void look_at(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
+               const Answer& answer);
+  /// That the module may be compiled; what it takes is charged then. Errors: `quota`.
+  using Reserved = std::shared_ptr<const CompileQuota::Reservation>;
+  [[nodiscard]] Result<Reserved> reserve(std::uint32_t tenant);
+  void compile(const TenantModule& module, CodeService::Made made, const Reserved& reserved,
                const CodeService::Done& done);
   struct Parts {
     std::string base;       // digest
@@ -60,6 +68,8 @@ class ModulesOfCalls final : public ModuleService {
   };
   void specialise(const TenantModule& module, std::uint64_t worker, const Parts& parts,
                   const CodeService::Done& done);
+  void fetched(const TenantModule& module, const Parts& parts, UniqueFd bytes,
+               const Reserved& reserved, const CodeService::Done& done);
   void made(const Asked& asked, const TenantModule& module, const Result<CodeService::Code>& code,
             const Answer& answer);
   void share(std::uint64_t worker, const ServiceRequest& request, const Answer& answer);

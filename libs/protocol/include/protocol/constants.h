@@ -3,8 +3,8 @@
 // name.
 //
 // A function has them set in a module that its crew has (orchid_specialise), and the compiler
-// process does so before it makes the code. The worker writes the text, and nobody but the compiler
-// takes it apart.
+// process does so before it makes the code. The worker writes the text; the agent looks whether it
+// is some, and the compiler takes it apart.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -31,6 +31,6 @@ struct Constant {
 /// The same constants in another order are the same text. Errors: `bad_request`: a name that no
 /// constant can have, or that is there twice; `too_large`.
 [[nodiscard]] Result<std::string> encode_constants(std::vector<Constant> constants);
-/// Errors: `bad_request`.
+/// Errors: `bad_request`; `too_large`: nothing of it was looked at.
 [[nodiscard]] Result<std::vector<Constant>> parse_constants(std::string_view text);
 }  // namespace orchid
