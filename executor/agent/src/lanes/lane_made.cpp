@@ -1,6 +1,7 @@
 // Modules that a function of a crew has made, at one of its members.
 #include <fcntl.h>
 
+#include <chrono>
 #include <utility>
 
 #include "foundation/log.h"
@@ -48,7 +49,7 @@ std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
   return pack_place(place.slot, place.generation);
 }
 
-void LaneSession::fetch_module(const std::string& digest, Fetched fetched) {
+void LaneSession::fetch_module(const std::string& digest, ModuleFetches::Fetched fetched) {
   if (made_.contains(digest))
     return fetched(fail(ErrorCode::unsupported,
                         "the module was made by a function, and only one that the program has "
@@ -56,16 +57,15 @@ void LaneSession::fetch_module(const std::string& digest, Fetched fetched) {
   if (worker_ == nullptr || worker_->find_slot(digest) == nullptr)
     return fetched(
         fail(ErrorCode::not_found, "the crew has not loaded that module (Crew::function)"));
-  auto& waiting = fetches_[digest];
-  waiting.push_back(std::move(fetched));
-  if (waiting.size() == 1) send(LaneNeedCode{digest});
+  if (fetches_.add(digest, std::move(fetched), std::chrono::steady_clock::now()))
+    send(LaneNeedCode{digest});
 }
 
 /// True: nobody else waits for it.
 bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module) {
-  auto waiting = fetches_.extract(digest);
+  const auto waiting = fetches_.take(digest);
   if (waiting.empty()) return false;
-  for (const Fetched& fetched : waiting.mapped()) {
+  for (const ModuleFetches::Fetched& fetched : waiting) {
     UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
     if (copy)
       fetched(std::move(copy));

@@ -289,6 +289,7 @@ void LaneSession::watch(MonotonicTime now) {
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   if (swap_by_) swap_worker(now);
   worker_->tell_unmaps(now);
+  fetches_.expire(now);
   watch_loads(now, is_in_call(run_state_of(word)));
   if (!is_in_call(run_state_of(word))) return watch_memory(now);
   tell_progress(now);

@@ -21,6 +21,7 @@
 #include "devices/device_pool.h"
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
+#include "lanes/module_fetches.h"
 #include "lanes/replacement_brake.h"
 #include "lanes/warm_workers.h"
 #include "lanes/worker_gpu.h"
@@ -116,9 +117,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// (pack_place). Nothing: there is no worker now.
   [[nodiscard]] std::optional<std::uint64_t> adopt_made(const std::string& digest,
                                                         const CodeService::Code& code);
-  /// The bytes of a module that its client has loaded. Errors: `not_found`: it has not.
-  using Fetched = std::function<void(Result<UniqueFd> bytes)>;
-  void fetch_module(const std::string& digest, Fetched fetched);
+  /// The bytes of a module that its client has loaded. Errors: `not_found`: it has not;
+  /// `unsupported`: a function has made it; `timed_out`: they do not come.
+  void fetch_module(const std::string& digest, ModuleFetches::Fetched fetched);
 
  private:
   [[nodiscard]] bool takes_module(const std::string& digest);
@@ -223,7 +224,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool evicted_ = false;
   bool gave_way_ = false;
   std::set<std::string> made_;  // modules of its worker that functions have made
-  std::map<std::string, std::vector<Fetched>> fetches_;  // of modules, from its client
+  ModuleFetches fetches_;
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
   std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did
