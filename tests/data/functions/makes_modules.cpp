@@ -95,6 +95,23 @@ ORCHID_ENTRY(specialise_and_go) {
   const std::string entry = std::string(digest.data()) + ".say_constants";
   return orchid_forward(call, member, entry.c_str(), nullptr, 0);
 }
+/// Input: u32 member, then DIGEST.ENTRY. Goes on there.
+ORCHID_ENTRY(go_on) {
+  std::uint32_t member = 0;
+  if (input_size < sizeof(member)) return ORCHID_BAD_ARGUMENTS;
+  std::memcpy(&member, input, sizeof(member));
+  const std::string entry(static_cast<const char*>(input) + sizeof(member),
+                          input_size - sizeof(member));
+  return orchid_forward(call, member, entry.c_str(), nullptr, 0);
+}
+/// Input: u64. The digest of the module with this as its answer.
+ORCHID_ENTRY(specialise_only) {
+  if (input_size != sizeof(std::uint64_t)) return ORCHID_BAD_ARGUMENTS;
+  const orchid_constant constant{"answer", input, input_size};
+  std::array<char, ORCHID_DIGEST_SIZE> digest{};
+  const std::int32_t status = orchid_specialise(call, nullptr, &constant, 1, digest.data());
+  return status == ORCHID_OK ? give(call, digest.data(), std::strlen(digest.data())) : status;
+}
 struct Constants {
   std::uint64_t answer;
   double shape[3];

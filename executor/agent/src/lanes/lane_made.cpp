@@ -12,20 +12,25 @@
 namespace orchid::executor {
 
 bool LaneSession::has_room_for(const std::string& digest) const {
-  return worker_ == nullptr || worker_->is_loading(digest) || worker_->has_room_for(digest);
+  return worker_ == nullptr || worker_->has_room_for(digest);
 }
 
-/// One that cannot be loaded here was loaded where it was made. The worker ends of that, and its
-/// crew is formed anew; what is called there meanwhile finds no code.
-WorkerProcess::LoadDone LaneSession::when_made_loaded(const std::string& digest, CompileTier tier) {
-  return [weak = weak_from_this(), digest, tier](const std::expected<WorkerSlot, LoadFailure>& slot,
-                                                 std::chrono::microseconds) {
+/// The client has asked for none of this, but may meanwhile: then it waits for the answer. A module
+/// that cannot be loaded here was loaded where it was made. The worker ends of that, and its crew
+/// is formed anew; what is called there meanwhile finds no code.
+WorkerProcess::LoadDone LaneSession::when_made_loaded(const std::string& digest,
+                                                      const CodeService::Code& code) {
+  unasked_.insert(digest);
+  return [weak = weak_from_this(), digest, code](const std::expected<WorkerSlot, LoadFailure>& slot,
+                                                 std::chrono::microseconds link) {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    if (!slot)
-      return log::warn("event=made_module_not_loaded lease={} module={} reason=\"{}\"",
-                       to_string(*self->lease_), short_digest(digest), slot.error().why.message);
-    if (tier == CompileTier::quick) self->improve_later(digest);
+    if (slot) return self->loaded(digest, code, *slot, link);
+    log::warn("event=made_module_not_loaded lease={} module={} reason=\"{}\"",
+              to_string(*self->lease_), short_digest(digest), slot.error().why.message);
+    if (self->unasked_.erase(digest) == 0)
+      self->not_loaded({.digest = digest, .code = {.cores = code, .kernels = nullptr}, .due = {}},
+                       slot.error());
   };
 }
 
@@ -35,8 +40,9 @@ void LaneSession::load_made(const std::string& digest, const CodeService::Code& 
     return;
   made_.insert(digest);
   has_code_ = true;
-  worker_->load({.digest = digest, .code = code.file->get(), .tier = code.tier, .due = {}},
-                when_made_loaded(digest, code.tier));
+  worker_->load(
+      {.digest = digest, .code = code.file->get(), .tier = code.tier, .due = {}, .kept = true},
+      when_made_loaded(digest, code));
 }
 
 std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
@@ -44,8 +50,10 @@ std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
   if (over_ || worker_ == nullptr) return std::nullopt;
   made_.insert(digest);
   has_code_ = true;
-  const auto place = worker_->expect({.digest = digest, .code = -1, .tier = code.tier, .due = {}},
-                                     when_made_loaded(digest, code.tier));
+  WorkerProcess::LoadDone done;
+  if (!worker_->is_loading(digest)) done = when_made_loaded(digest, code);
+  const auto place = worker_->expect(
+      {.digest = digest, .code = -1, .tier = code.tier, .due = {}, .kept = true}, std::move(done));
   return pack_place(place.slot, place.generation);
 }
 

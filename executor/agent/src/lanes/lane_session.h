@@ -109,7 +109,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void end_intruder();
 
   // Modules that a function has made, which its client knows nothing of: lane_made.cpp.
-  /// Whether its worker has a place for that module, or has it.
+  /// Whether its worker may keep one more that was made, or has that module.
   [[nodiscard]] bool has_room_for(const std::string& digest) const;
   /// Its worker loads it between two calls.
   void load_made(const std::string& digest, const CodeService::Code& code);
@@ -157,7 +157,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void reject(const std::string& digest, const Failure& why);
   void refuse_more(const std::string& digest);
   [[nodiscard]] WorkerProcess::LoadDone when_made_loaded(const std::string& digest,
-                                                         CompileTier tier);
+                                                         const CodeService::Code& code);
   [[nodiscard]] bool take_fetched(const std::string& digest, const UniqueFd& module);
   void improve_later(const std::string& digest);
   void tell_compiling(const std::string& digest);
@@ -223,7 +223,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool over_ = false;
   bool evicted_ = false;
   bool gave_way_ = false;
-  std::set<std::string> made_;  // modules of its worker that functions have made
+  /// Modules of its worker that functions have made, and its client has not asked for.
+  std::set<std::string> made_;
   ModuleFetches fetches_;
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
@@ -237,7 +238,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// For the next worker, before anything else: they failed in one where others had run.
   std::vector<ModuleLoad> retries_;
   MonotonicTime retries_since_;
-  /// Of these the client has not asked again since: it is not told unasked.
+  /// These were made by functions, or are loaded again, and the client has not asked for them
+  /// since: it is not told unasked.
   std::set<std::string> unasked_;
   FailedLoads too_slow_;         // while other functions of this client waited
   MonotonicTime memory_looked_;  // of a running call: the kernel does not count all of it

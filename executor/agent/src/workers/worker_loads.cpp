@@ -19,15 +19,23 @@ const WorkerSlot* WorkerProcess::find_slot(const std::string& digest) {
   return &found->second;
 }
 
-std::uint32_t WorkerProcess::choose_slot() {
+std::size_t WorkerProcess::count(bool kept) const {
+  const auto is_such = [kept](const auto& entry) { return entry.second.kept == kept; };
+  return static_cast<std::size_t>(std::ranges::count_if(slots_, is_such) +
+                                  std::ranges::count_if(loads_, is_such));
+}
+
+/// What is kept takes no room from what its client loads, and is not dropped for that.
+std::uint32_t WorkerProcess::choose_slot(bool kept) {
   if (!free_slots_.empty()) {
     const std::uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
     return slot;
   }
-  if (slots_.size() + loads_.size() < modules_per_worker || slots_.empty()) return next_slot_++;
-  const auto oldest =
-      std::ranges::min_element(slots_, {}, [](const auto& s) { return s.second.last_use; });
+  if (kept || count(false) < modules_per_worker) return next_slot_++;
+  const auto oldest = std::ranges::min_element(
+      slots_, {}, [](const auto& s) { return std::pair(s.second.kept, s.second.last_use); });
+  if (oldest == slots_.end() || oldest->second.kept) return next_slot_++;
   const std::uint32_t slot = oldest->second.slot;
   tell(Unload{slot});
   slots_.erase(oldest);
@@ -38,10 +46,10 @@ WorkerProcess::Place WorkerProcess::expect(const LoadRequest& request, LoadDone 
   const auto asked = std::ranges::find_if(
       loads_, [&](const auto& load) { return load.second.digest == request.digest; });
   if (asked != loads_.end()) return {.slot = asked->second.slot, .generation = asked->first};
-  const Place place{.slot = choose_slot(), .generation = next_generation_++};
+  const Place place{.slot = choose_slot(request.kept), .generation = next_generation_++};
   loads_.emplace(place.generation,
                  PendingLoad{request.digest, request.tier, place.slot, place.generation == 1,
-                             request.due, std::move(done)});
+                             request.due, request.kept, std::move(done)});
   return place;
 }
 
@@ -117,8 +125,8 @@ bool WorkerProcess::answer_load(const WorkerMessage& message) {
   ++loads_answered_;
   load_failed_ = load_failed_ || failed != nullptr;
   if (loaded != nullptr) {
-    WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_,
-                    pending.mapped().tier};
+    WorkerSlot slot{loaded->slot, loaded->generation,    loaded->entries,
+                    ++uses_,      pending.mapped().tier, pending.mapped().kept};
     slots_[pending.mapped().digest] = slot;
     pending.mapped().done(std::move(slot), std::chrono::microseconds(loaded->link_us));
   } else {

@@ -267,8 +267,8 @@ enum {
  * the entry waits for that. An entry E of it is named "<digest>.E" in orchid_forward,
  * orchid_invoke_inline, orchid_spawn and orchid_then, at once and at all members. Its static
  * initialisers run within this call, and before the first call elsewhere. At most 4 MiB. It stays
- * until the crew ends or is formed anew; a call that is begun again makes it again. A crew has at
- * most 64 modules at a time. */
+ * until the crew ends or is formed anew; a call that is begun again makes it again. There are at
+ * most 64 that calls of a crew have made. A call that is cancelled meanwhile ends its worker. */
 int32_t orchid_deploy(orchid_call* call, const void* module, size_t size, char* digest);
 
 /* The same for a module that is there already, compiled anew with other values for some of its
