@@ -83,6 +83,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                 &devices_,
                 &depots_},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
+      modules_of_calls_(code_, lanes_, options_.compile_quota),
       timer_(io) {
   data_.set_handlers({[this](const ControlMessage& message) {
                         if (gateway_) gateway_->send(message);
@@ -93,7 +94,9 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                         lanes_.drop_data(data);
                       }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
-  serve_calls(depots_, {.data = data_of_calls_, .memory = memory_of_calls_}, workers_);
+  serve_calls(depots_,
+              {.data = data_of_calls_, .memory = memory_of_calls_, .modules = modules_of_calls_},
+              workers_);
 }
 
 /// True once for each process that the kernel has ended.

@@ -3,6 +3,7 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "grant/core_feed.h"
 #include "grant/grant.h"
 #include "lanes/lane_server.h"
+#include "lanes/modules_of_calls.h"
 #include "leases/host_claims.h"
 #include "leases/lease_table.h"
 #include "memory/memory_leases.h"
@@ -52,6 +54,7 @@ class Agent {
     std::filesystem::path program_directory;
     WorkerPool::Options workers;
     CompilerPool::Options compilers;
+    std::chrono::milliseconds compile_quota = ModulesOfCalls::compile_time;
     std::string lane_address;  // "IP:port" of the listener for clients of other hosts; may be empty
     Grant::Options grant;
     std::optional<BandwidthGovernor::Options> bandwidth;  // nothing: functions run unmeasured
@@ -134,6 +137,7 @@ class Agent {
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;
   LaneServer lanes_;
+  ModulesOfCalls modules_of_calls_;
   std::optional<BandwidthGovernor> bandwidth_;
   std::unique_ptr<ControlClient>
       gateway_;  // from the compiler's first report on, which says what this host runs

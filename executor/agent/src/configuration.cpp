@@ -234,6 +234,12 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--data-spill-size", sizes.data_spill,
                  "of that directory's disk, such as 16GiB (default: four times --data-memory)");
   app.add_option("--code-store", sizes.code_store, "space for compiled code, such as 1GiB");
+  app.add_option_function<unsigned>(
+         "--compile-quota",
+         [&c](unsigned seconds) { c.compile_quota = std::chrono::seconds(seconds); },
+         "seconds that modules which one user's functions make may take to compile in an hour "
+         "(default: 60)")
+      ->check(CLI::Range(1, 3600));
   app.add_option("--lane-listen", c.lane_listen,
                  "IP:port of this host at which clients on other hosts reach workers; port 0: any "
                  "free one (default: only clients on this host reach them)");

@@ -44,6 +44,8 @@ struct Configuration {
   std::filesystem::path data_spill;
   std::optional<ByteCount> data_spill_size;  // there at most; default: four times the memory
   ByteCount code_store = 1_GiB;              // bound of the code store on disk
+  /// That modules which functions make may take to compile in an hour, of each user; 1 and more.
+  std::chrono::seconds compile_quota{60};
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
   LaneFabric lane_fabric = LaneFabric::tcp;  // needs lane_listen unless it is tcp
   std::string host_id;  // of the machine that the cores belong to; default: its boot id

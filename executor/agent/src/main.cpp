@@ -220,6 +220,7 @@ void describe_processes(const Configuration& c, Agent::Options& options) {
   options.depots.program = c.program_directory / "orchid-depot";
   options.depots.scheduling = c.scheduling;
   options.compilers.process.program = c.program_directory / "orchid-compiler";
+  options.compile_quota = c.compile_quota;
   options.compilers.process.scheduling = c.scheduling;
   // A site's executor has a uid that no tenant has.
   if (!c.grant.owner) options.compilers.schedule.resident = ::geteuid();

@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "jit/bitcode.h"
+#include "jit/constants.h"
 #include "jit/diagnostics.h"
 #include "jit/host_target.h"
 #include "jit/module_state.h"
@@ -147,8 +148,9 @@ class HostCodeGenerator final : public CodeGenerator {
     }
   }
 
-  Result<Code> compile(std::span<const std::byte> module, CompileTier tier,
+  Result<Code> compile(std::span<const std::byte> module, const Wanted& wanted,
                        const Read& read) override {
+    CompileTier tier = wanted.tier;
     Diagnostics diagnostics;
     llvm::LLVMContext context;
     context.setDiscardValueNames(true);
@@ -160,6 +162,7 @@ class HostCodeGenerator final : public CodeGenerator {
     std::vector<std::string> problems = find_code_problems(code, host_);
     if (entry_functions(code).empty()) problems.emplace_back("the module has no entry");
     if (!problems.empty()) return reject(join(problems));
+    if (auto set = set_constants(code, wanted.constants); !set) return fail(std::move(set.error()));
     read(figures_of(code));
     retarget(code, host_);
     drop_unused(code);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foundation/result.h"
@@ -46,8 +47,12 @@ class CodeGenerator {
     std::uint64_t most_branches = 0;  // in one function
   };
   using Read = std::function<void(const Figures&)>;
-  [[nodiscard]] virtual Result<Code> compile(std::span<const std::byte> module, CompileTier tier,
-                                             const Read& read) = 0;
+  struct Wanted {
+    CompileTier tier = CompileTier::o3;
+    std::string_view constants;  // as in CompileRequest
+  };
+  [[nodiscard]] virtual Result<Code> compile(std::span<const std::byte> module,
+                                             const Wanted& wanted, const Read& read) = 0;
 };
 
 }  // namespace orchid::executor

@@ -80,7 +80,7 @@ class CompileServer {
     const auto start = std::chrono::steady_clock::now();
     auto tier = request->tier;
     const auto code = request->gpu.empty()
-                          ? compile(packet.descriptors[0].get(), tier)
+                          ? compile(packet.descriptors[0].get(), request->constants, tier)
                           : compile_for_gpu(packet.descriptors[0].get(), request->gpu, tier);
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - start);
@@ -92,11 +92,12 @@ class CompileServer {
   }
 
   /// `tier`: what is wanted, then what was made.
-  Result<UniqueFd> compile(int module, CompileTier& tier) {
+  Result<UniqueFd> compile(int module, std::string_view constants, CompileTier& tier) {
     const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
     if (!mapped) return fail(Failure(mapped.error()).while_doing("reading the module"));
-    const auto code =
-        generator_.compile(mapped->bytes(), tier, [this](const CodeGenerator::Figures& figures) {
+    const auto code = generator_.compile(
+        mapped->bytes(), {.tier = tier, .constants = constants},
+        [this](const CodeGenerator::Figures& figures) {
           static_cast<void>(send_packet(
               running_.socket, encode(CompileStarted{.id = running_.id,
                                                      .functions = figures.functions,

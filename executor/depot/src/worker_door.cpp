@@ -1,6 +1,7 @@
 #include "worker_door.h"
 
 #include "foundation/numbers.h"
+#include "protocol/digest.h"
 #include "protocol/lease_id.h"
 #include "protocol/names.h"
 
@@ -13,6 +14,11 @@ const char* fault_of_name(const ServiceRequest& request) {
     return parse_lease_id(request.name)
                ? nullptr
                : "leased memory is opened by the id of its lease, such as 'l-3-17'";
+  if (request.ask == ServiceAsk::create_module || request.ask == ServiceAsk::make_module ||
+      request.ask == ServiceAsk::share_module)
+    return request.name.empty() || is_digest(request.name)
+               ? nullptr
+               : "a module is named by its digest: sha256: and 64 hexadecimal digits";
   if (request.name.empty() || is_data_name(request.name)) return nullptr;
   return "no data has such a name: it is a letter, then letters, digits, '-' and '_', at most 64 "
          "in all, and perhaps @VERSION";

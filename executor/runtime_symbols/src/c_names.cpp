@@ -291,7 +291,7 @@ constexpr std::array<std::string_view, 2> host_api{
     "orchid_output orchid_append orchid_exchange orchid_error orchid_log orchid_should_stop "
     "orchid_progress orchid_time_left_ns orchid_invoke_inline orchid_forward orchid_member "
     "orchid_member_count "
-    "orchid_spawn orchid_then orchid_child orchid_child_count "
+    "orchid_spawn orchid_then orchid_child orchid_child_count orchid_deploy orchid_specialise "
     "orchid_invocation_id orchid_core orchid_data orchid_data_count "
     "orchid_data_create orchid_data_open orchid_data_seal "
     "orchid_leased_open orchid_leased_put orchid_leased_get orchid_leased_fetch_add "

@@ -11,13 +11,11 @@
 #include <utility>
 
 #include "call_stream.h"
-#include "foundation/files.h"
 #include "foundation/sockets.h"
 #include "last_words.h"
+#include "module_code.h"
 #include "orchid/function.h"
-#include "runtime_symbols/runtime_symbols.h"
 #include "user_code/escaped_exception.h"
-#include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
 namespace {
@@ -26,17 +24,6 @@ constexpr std::chrono::microseconds default_spin{50};
 /// So long it spins without giving others a turn on its core.
 constexpr std::chrono::microseconds spin_alone{2};
 constexpr std::uint64_t spin_for_ever_us = 1ULL << 32;
-
-void* resolve(std::string_view name) {
-  if (void* override = find_override(name); override != nullptr) return override;
-  return find_runtime_symbol(std::string(name));
-}
-
-Result<std::unique_ptr<LinkedModule>> link_code(int code) {
-  const auto mapped = MappedFile::map(code, {.limit = 1_GiB});
-  if (!mapped) return fail(mapped.error());
-  return link(mapped->bytes(), "orchid_entry_", resolve);
-}
 
 }  // namespace
 
@@ -55,16 +42,27 @@ CallLoop::CallLoop(const Parts& parts)
 
 void CallLoop::run() {
   while (true) {
-    if (parts_.page.attention.load(std::memory_order_acquire) != attention_seen_) obey_control();
+    if (has_orders()) obey_control();
     auto request = parts_.lane.receive();
     if (!request) end(LastWords::failed, request.error().message);
     if (*request) {
+      if (lacks_module(**request)) *request = parts_.crew->look_again(**request);
       execute(**request);
     } else {
       wait();
       last_end_ = 0;
     }
   }
+}
+
+/// Another member may have made the module, and sent the call before this one has looked at its
+/// orders: it has looked now.
+bool CallLoop::lacks_module(const transport::LaneRequest& request) {
+  if (parts_.crew == nullptr || !has_orders() ||
+      parts_.modules.find(request.header.slot, request.header.generation) != nullptr)
+    return false;
+  obey_control();
+  return true;
 }
 
 /// Returns when a call or a control message may be there.
@@ -78,9 +76,7 @@ void CallLoop::wait() {
 
 void CallLoop::block() {
   if (const auto left = parts_.hygiene.find_threads(); !left.empty()) end(LastWords::spoiled, left);
-  wait_.sleep(POLLIN, [&] {
-    return parts_.page.attention.load(std::memory_order_acquire) != attention_seen_;
-  });
+  wait_.sleep(POLLIN, [&] { return has_orders(); });
 }
 
 void CallLoop::report(const WorkerMessage& message) {
@@ -132,6 +128,8 @@ void CallLoop::load(const Load& message, UniqueFd code) {
   const auto start = std::chrono::steady_clock::now();
   if (message.slot >= ModuleTable::slot_limit)
     return refuse(message, "a worker has 1024 places for modules", !message.first);
+  // Its call has made the same module meanwhile, and has said so.
+  if (parts_.modules.find(message.slot, message.generation) != nullptr) return;
   auto linked = link_code(code.get());
   code.reset();  // what the initialisers leave open is counted
   if (!linked) return refuse(message, linked.error().message, !message.first);
@@ -149,7 +147,7 @@ void CallLoop::load(const Load& message, UniqueFd code) {
   parts_.code[message.slot] = std::move(*linked);
   parts_.page.last_words.store(0);
   // What initialisers have begun nobody can undo: when one fails, the process goes.
-  if (const std::string why = initialise(*parts_.code[message.slot]); !why.empty())
+  if (const std::string why = initialise(*parts_.code[message.slot], parts_.hygiene); !why.empty())
     refuse(message, "a static initialiser failed: " + why, true);
   const auto took = std::chrono::steady_clock::now() - start;
   if (const auto spoiled = parts_.hygiene.restore_after_call(took); !spoiled.empty())
@@ -157,21 +155,6 @@ void CallLoop::load(const Load& message, UniqueFd code) {
   report_of.link_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(took).count());
   report(report_of);
-}
-
-/// Says why it failed, or nothing. The description is made while the code is there: the exception
-/// may be of a type of its own.
-std::string CallLoop::initialise(LinkedModule& module) {
-  try {
-    module.initialise();
-    parts_.hygiene.restore_registers();
-    return {};
-  } catch (...) {
-    parts_.hygiene.restore_registers();
-    std::string why = describe_current_exception();
-    parts_.hygiene.restore_registers();  // what() may be the module's own
-    return why;
-  }
 }
 
 /// The reason may lie in what ran here before. Then the agent tries it in a fresh worker, and this
@@ -268,7 +251,8 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .stream = streams ? &stream : nullptr,
                    .crew = parts_.crew,
                    .message = &message_,
-                   .inline_calls = &inline_calls_};
+                   .inline_calls = &inline_calls_,
+                   .made = &parts_.made};
   page.request_id.store(header.request_id, std::memory_order_relaxed);
   page.started_ticks.store(call.started_ticks, std::memory_order_relaxed);
   page.deadline_ns.store(header.deadline_ns, std::memory_order_relaxed);

@@ -19,6 +19,7 @@
 #include "inline_calls.h"
 #include "jit/linker.h"
 #include "lane_wait.h"
+#include "made_modules.h"
 #include "protocol/data_table.h"
 #include "transport/local_lane.h"
 #include "user_code/call_context.h"
@@ -45,6 +46,7 @@ class CallLoop {
     DataMappings& data;
     CallObjects& objects;
     CallMemory& memory;
+    MadeModules& made;
     const TickRate& rate;
     int control;  // packet socket to the agent
     std::int32_t core;
@@ -61,10 +63,13 @@ class CallLoop {
   };
   void wait();
   void block();
+  [[nodiscard]] bool has_orders() const {
+    return parts_.page.attention.load(std::memory_order_acquire) != attention_seen_;
+  }
+  [[nodiscard]] bool lacks_module(const transport::LaneRequest& request);
   void obey_control();
   void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);
   void load(const Load& message, UniqueFd code);
-  [[nodiscard]] std::string initialise(LinkedModule& module);
   void refuse(const Load& message, const std::string& why, bool ends);
   void improve(const Improve& message, int code);
   void map_data(const MapData& message, int file);

@@ -58,6 +58,7 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   const Verdict told = has_objects ? end_objects(step) : step;
   page.calls.store(number_, std::memory_order_relaxed);
   if (spoiled.empty() && parts_.objects.has_given_up()) spoiled = "its depot did not answer";
+  if (spoiled.empty()) spoiled = parts_.made.spoiled();
   const LoadedModule* const module =
       parts_.modules.find(request.header.slot, request.header.generation);
   transport::LaneWorker::Answer answer{.outcome = told.outcome,

@@ -1,16 +1,17 @@
-// The functions of orchid/function.h, as the worker offers them to user code.
+// The functions of orchid/function.h, as the worker offers them to user code, but for those about
+// other entries and modules: host_api_entries.cpp.
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "call_memory.h"
 #include "call_objects.h"
 #include "call_stream.h"
-#include "crew/crew_lane.h"
 #include "inline_calls.h"
 #include "orchid/function.h"
 #include "user_code/call_context.h"
@@ -90,38 +91,6 @@ std::string_view name_of(const char* name) {
   return name == nullptr
              ? std::string_view()
              : std::string_view(name, ::strnlen(name, orchid::longest_service_name + 1));
-}
-
-/// Of an entry, alone or behind its module's digest.
-std::string_view function_of(const char* name) {
-  constexpr std::size_t longest = 160;
-  return name == nullptr ? std::string_view()
-                         : std::string_view(name, ::strnlen(name, longest + 1));
-}
-
-/// Whether this entry can say how its call goes on. If not, it is told why.
-bool may_go_on(orchid_call* call, const std::string& asked) {
-  if (call->crew != nullptr && call->level == 0) return true;
-  call->set_message(
-      asked +
-      (call->crew == nullptr
-           ? ": this worker is in no crew, so the call cannot go on at another one; call the "
-             "function through Client::crew"
-           : ": an entry that another one has invoked answers that one; only the call's own entry "
-             "can say how it goes on"));
-  return false;
-}
-
-std::int32_t tell(orchid_call* call,
-                  const std::optional<orchid::executor::CrewLane::Refusal>& refusal) {
-  if (!refusal) return ORCHID_OK;
-  call->set_message(refusal->message);
-  return ORCHID_ERROR;
-}
-
-std::span<const orchid::executor::AlignedBytes> outputs_of(const orchid_call* call) {
-  if (call->crew == nullptr || call->level > 0) return {};
-  return call->crew->outputs();
 }
 
 /// Answers that the caller has not given back yet may lie in the way. Null: they still do, or it is
@@ -305,66 +274,6 @@ std::int32_t orchid_leased_compare_swap(orchid_call* call, std::uint32_t memory,
 
 std::int32_t orchid_leased_fence(orchid_call* call, std::uint32_t memory) {
   return tell(call, call->memory.fence(memory));
-}
-
-std::int32_t orchid_invoke_inline(orchid_call* call, const char* function, const void* input,
-                                  std::size_t input_size, const void** output,
-                                  std::size_t* output_size) {
-  std::span<const std::byte> result;
-  const std::int32_t status =
-      call->inline_calls->run(*call,
-                              {.function = function_of(function),
-                               .input = {static_cast<const std::byte*>(input), input_size}},
-                              result);
-  if (output != nullptr) *output = result.data();
-  if (output_size != nullptr) *output_size = result.size();
-  return status;
-}
-
-std::int32_t orchid_forward(orchid_call* call, std::uint32_t member, const char* entry,
-                            const void* bytes, std::size_t size) {
-  if (!may_go_on(call, "orchid_forward")) return ORCHID_ERROR;
-  return tell(call, call->crew->go_on({.member = member,
-                                       .entry = name_of(entry),
-                                       .input = {static_cast<const std::byte*>(bytes), size}}));
-}
-
-std::int32_t orchid_spawn(orchid_call* call, const char* function, const void* input,
-                          std::size_t size) {
-  if (!may_go_on(call, "orchid_spawn")) return ORCHID_ERROR;
-  return tell(call, call->crew->spawn({.function = function_of(function),
-                                       .input = {static_cast<const std::byte*>(input), size}}));
-}
-
-std::int32_t orchid_then(orchid_call* call, const char* entry, const void* state,
-                         std::size_t size) {
-  if (!may_go_on(call, "orchid_then")) return ORCHID_ERROR;
-  return tell(call, call->crew->then({.function = function_of(entry),
-                                      .input = {static_cast<const std::byte*>(state), size}}));
-}
-
-std::uint32_t orchid_child_count(orchid_call* call) {
-  return static_cast<std::uint32_t>(outputs_of(call).size());
-}
-
-std::int32_t orchid_child(orchid_call* call, std::uint32_t index, const void** output,
-                          std::size_t* size) {
-  const std::span<const orchid::executor::AlignedBytes> outputs = outputs_of(call);
-  const bool has = index < outputs.size();
-  *output = has ? outputs[index].data() : nullptr;
-  *size = has ? outputs[index].size() : 0;
-  if (has) return ORCHID_OK;
-  call->set_message("orchid_child: child " + std::to_string(index) +
-                    " was asked for, and this call has waited for " +
-                    std::to_string(outputs.size()));
-  return ORCHID_ERROR;
-}
-
-std::uint32_t orchid_member(orchid_call* call) {
-  return call->crew == nullptr ? 0 : call->crew->place().member;
-}
-std::uint32_t orchid_member_count(orchid_call* call) {
-  return call->crew == nullptr ? 0 : call->crew->place().members;
 }
 
 std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }

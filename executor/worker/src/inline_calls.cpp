@@ -40,6 +40,7 @@ orchid_call part_of(const orchid_call& caller, const LoadedModule& module, Devic
           .crew = caller.crew,
           .message = caller.message,
           .inline_calls = caller.inline_calls,
+          .made = caller.made,
           .level = caller.level + 1};
 }
 

@@ -20,13 +20,22 @@ void pass_over_what_is_there(int socket) {
   }
 }
 
+bool ends_call(ServiceAsk ask) {
+  return ask == ServiceAsk::publish_data || ask == ServiceAsk::discard_data;
+}
+
+std::chrono::seconds patience_for(ServiceAsk ask) {
+  if (ends_call(ask)) return ServiceClient::patience_at_end;
+  if (ask == ServiceAsk::make_module) return ServiceClient::patience_for_compiler;
+  return ServiceClient::patience;
+}
+
 }  // namespace
 
 Result<ServiceClient::Answer> ServiceClient::ask(ServiceRequest request) {
   if (given_up_)
     return fail(ErrorCode::unreachable, "the depot has not answered before; try again");
-  const bool at_end =
-      request.ask == ServiceAsk::publish_data || request.ask == ServiceAsk::discard_data;
+  const bool at_end = ends_call(request.ask);
   const std::function<bool()> stopped =
       at_end ? std::function<bool()>([] { return false; }) : stopped_;
   if (stopped()) return fail(call_is_to_stop());
@@ -34,7 +43,7 @@ Result<ServiceClient::Answer> ServiceClient::ask(ServiceRequest request) {
   if (++last_ == 0) ++last_;
   request.sequence = last_;
   const std::string text = encode(request);
-  const auto due = Clock::now() + (at_end ? patience_at_end : patience);
+  const auto due = Clock::now() + patience_for(request.ask);
   if (auto sent = send_packet(socket_, text); !sent)
     return fail(std::move(sent.error()).while_doing("asking the depot"));
   while (true) {
@@ -50,7 +59,10 @@ Result<ServiceClient::Answer> ServiceClient::ask(ServiceRequest request) {
     if (answer->sequence != request.sequence) continue;  // to one that was given up
     if (answer->verdict == ServiceVerdict::refused)
       return fail(answer->code, std::move(answer->message));
-    Answer given{.data = answer->data, .bytes = answer->bytes, .file = {}};
+    Answer given{.data = answer->data,
+                 .bytes = answer->bytes,
+                 .message = std::move(answer->message),
+                 .file = {}};
     if (!packet.descriptors.empty()) given.file = std::move(packet.descriptors.front());
     return given;
   }

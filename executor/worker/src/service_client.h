@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "foundation/result.h"
@@ -16,6 +17,8 @@ class ServiceClient {
  public:
   /// The depot may have to be started, and the gateway to be asked.
   static constexpr std::chrono::seconds patience{30};
+  /// A compiler has 30 s of processor time, and others may want the cores.
+  static constexpr std::chrono::seconds patience_for_compiler{120};
   /// To publish, the gateway has to answer only; the agent gives it five seconds.
   static constexpr std::chrono::seconds patience_at_end{8};
   /// `socket`: the worker's end of its service socket, which lives as long as the process.
@@ -28,6 +31,7 @@ class ServiceClient {
   struct Answer {
     DataId data;
     std::uint64_t bytes = 0;
+    std::string message;
     UniqueFd file;  // empty: none came
   };
   /// The sequence is given here. Errors: what the depot refuses with; `unreachable`; `cancelled`:

@@ -21,6 +21,7 @@
 #include "devices/gpu_device.h"
 #include "foundation/sockets.h"
 #include "hygiene.h"
+#include "made_modules.h"
 #include "remote_client.h"
 #include "sandbox/confinement.h"
 #include "user_code/call_log.h"
@@ -216,13 +217,25 @@ UniqueFd await_proceed(int control) {
 struct CallServices {
   CallObjects* objects;
   CallMemory* memory;
+  MadeModules* made;
 };
-CallServices make_services(StatusPage& page, DataMappings& data) {
+struct ModuleParts {
+  ModuleTable& modules;
+  CodeMap& code;
+  const Hygiene& hygiene;
+};
+CallServices make_services(StatusPage& page, DataMappings& data, const ModuleParts& modules) {
   const auto stopped = [&page] {
     return page.stop.load(std::memory_order_relaxed) == call_of(page.state.load());
   };
   auto* depot = new ServiceClient(service_number, stopped);
-  return {.objects = new CallObjects(*depot, data), .memory = new CallMemory(*depot, stopped)};
+  return {.objects = new CallObjects(*depot, data),
+          .memory = new CallMemory(*depot, stopped),
+          .made = new MadeModules({.depot = *depot,
+                                   .modules = modules.modules,
+                                   .code = modules.code,
+                                   .hygiene = modules.hygiene,
+                                   .control = control_number})};
 }
 
 /// One more than the highest number in use. None below it is free: what a worker is sent could be
@@ -298,10 +311,11 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = close_up_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  const CallServices services = make_services(page, *data);
+  const CallServices services =
+      make_services(page, *data, {.modules = *modules, .code = *code, .hygiene = *hygiene});
   auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *modules, *data,
-                             *services.objects, *services.memory, rate, control, birth.core,
-                             lane->progress(), crew});
+                             *services.objects, *services.memory, *services.made, rate, control,
+                             birth.core, lane->progress(), crew});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

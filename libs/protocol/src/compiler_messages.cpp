@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "foundation/json_document.h"
+#include "protocol/constants.h"
 
 namespace orchid {
 namespace {
@@ -14,6 +15,7 @@ using Json = nlohmann::json;
 Json to_json(const CompileRequest& m) {
   Json json{{"type", "compile"}, {"id", m.id}, {"tier", to_string(m.tier)}};
   if (!m.gpu.empty()) json["gpu"] = m.gpu;
+  if (!m.constants.empty()) json["constants"] = m.constants;
   return json;
 }
 Json to_json(const InspectRequest& m) { return {{"type", "inspect"}, {"id", m.id}}; }
@@ -54,9 +56,11 @@ CompilerMessage read_compiler_message(const JsonObject& f, std::string_view type
                          .pipeline = f.text("pipeline")};
   const auto id = f.number<std::uint64_t>("id");
   if (type == "compile")
-    return CompileRequest{.id = id,
-                          .tier = f.parsed("tier", parse_compile_tier),
-                          .gpu = f.has("gpu") ? f.text("gpu", 32) : std::string()};
+    return CompileRequest{
+        .id = id,
+        .tier = f.parsed("tier", parse_compile_tier),
+        .gpu = f.has("gpu") ? f.text("gpu", 32) : std::string(),
+        .constants = f.has("constants") ? f.text("constants", longest_constants) : std::string()};
   if (type == "inspect") return InspectRequest{.id = id};
   if (type == "compiling")
     return CompileStarted{.id = id,

@@ -31,6 +31,9 @@ constexpr const char* no_data_here =
 constexpr const char* no_memory_here =
     "a call within the program opens no leased memory: use Client::memory, or call the function "
     "through a lease";
+constexpr const char* no_modules_here =
+    "orchid_deploy: a call within the program is in no crew, and makes no modules: call the "
+    "function through Client::crew";
 constexpr const char* no_children_here =
     "orchid_spawn: a call within the program is in no crew, and has no children";
 
@@ -106,6 +109,15 @@ std::int32_t orchid_child(orchid_call* call, std::uint32_t, const void** output,
   *output = nullptr;
   *size = 0;
   return refuse(call, no_children_here);
+}
+std::int32_t orchid_deploy(orchid_call* call, const void*, std::size_t, char* digest) {
+  if (digest != nullptr) *digest = 0;
+  return refuse(call, no_modules_here);
+}
+std::int32_t orchid_specialise(orchid_call* call, const char*, const orchid_constant*, std::size_t,
+                               char* digest) {
+  if (digest != nullptr) *digest = 0;
+  return refuse(call, no_modules_here);
 }
 std::uint32_t orchid_member(orchid_call*) { return 0; }
 std::uint32_t orchid_member_count(orchid_call*) { return 0; }

@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(CrewFixture, "a forward to nobody fails the call, and says who
   CHECK(client.message().find("member 0 is the client") != std::string::npos);
   const Error nothing = error_of_wish(ask, wish(2, 8, "nonesuch"));
   check_clear(nothing, ErrorKind::function_error);
-  CHECK(nothing.message().find("no entry 'nonesuch'") != std::string::npos);
+  CHECK(nothing.message().find("has an entry 'nonesuch'") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(CrewFixture, "a forward with more than the limit fails the call") {

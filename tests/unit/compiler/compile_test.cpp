@@ -60,8 +60,11 @@ class CompileServer : public CompilerProcess {
     ready = std::get<CompilerReady>(first.message);
   }
 
-  Bytes compile(const std::string& name, CompileTier tier = CompileTier::o3) {
-    auto reply = ask(CompileRequest{.id = ++last_id_, .tier = tier}, read_data(name));
+  Bytes compile(const std::string& name, CompileTier tier = CompileTier::o3,
+                std::string constants = {}) {
+    auto reply =
+        ask(CompileRequest{.id = ++last_id_, .tier = tier, .constants = std::move(constants)},
+            read_data(name));
     if (const auto* failed = std::get_if<CompileFailed>(&reply.message)) FAIL(failed->message);
     const auto& compiled = std::get<CompiledCode>(reply.message);
     CHECK(compiled.id == last_id_);
@@ -70,8 +73,10 @@ class CompileServer : public CompilerProcess {
     return std::move(reply.code);
   }
 
-  CompileFailed failure(std::span<const std::byte> module, CompileTier tier = CompileTier::o3) {
-    const auto reply = ask(CompileRequest{.id = ++last_id_, .tier = tier}, module);
+  CompileFailed failure(std::span<const std::byte> module, CompileTier tier = CompileTier::o3,
+                        std::string constants = {}) {
+    const auto reply = ask(
+        CompileRequest{.id = ++last_id_, .tier = tier, .constants = std::move(constants)}, module);
     REQUIRE(std::holds_alternative<CompileFailed>(reply.message));
     return std::get<CompileFailed>(reply.message);
   }
@@ -214,6 +219,36 @@ TEST_CASE("only a module that keeps nothing between calls gets quick code") {
     CHECK(server.made == CompileTier::o3);
     CHECK(quick == server.compile(stateful, CompileTier::o3));
   }
+}
+
+TEST_CASE("a module's constants are what they are set to, and code knows them") {
+  CompileServer server;
+  for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
+    const ObjectFile as_it_is(server.compile("named_constants.bc", tier));
+    CHECK(contains(as_it_is.disassemble(), "0x1234"));
+    const ObjectFile set(server.compile("named_constants.bc", tier, "status=61050000\n"));
+    CHECK(contains(set.disassemble(), "0x561"));
+    CHECK_FALSE(contains(set.disassemble(), "0x1234"));
+    if (tier == CompileTier::o3) CHECK_FALSE(contains(set.symbols(), "orchid_constant"));
+  }
+  const auto module = read_data("named_constants.bc");
+  struct Wrong {
+    const char* constants;
+    const char* words;
+  };
+  for (const Wrong& wrong : {Wrong{"nonesuch=00\n", "no constant 'nonesuch'"},
+                             Wrong{"status=00\n", "has 4 bytes, and is to be set to 1"},
+                             Wrong{"weights=0000000000000000\n", "has 16 bytes"}}) {
+    CAPTURE(wrong.words);
+    const auto failed = server.failure(module, CompileTier::o3, wrong.constants);
+    CHECK(failed.code == ErrorCode::module_rejected);
+    CHECK(contains(failed.message, wrong.words));
+  }
+  CHECK(server.failure(module, CompileTier::o3, "rubbish").code == ErrorCode::bad_request);
+  CHECK(server
+            .compile("named_constants.bc", CompileTier::o3,
+                     "weights=000000000000f03f0000000000000040\n")
+            .size() > 0);
 }
 
 TEST_CASE("both tiers fuse the same multiplications and additions, so that results are equal") {

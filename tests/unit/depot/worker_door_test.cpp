@@ -83,4 +83,18 @@ TEST_CASE("leased memory is asked for by the id of its lease, and by nothing els
     CHECK(is<WorkerDoor::Refused>(WorkerDoor(false).take(of_memory(bad))));
 }
 
+TEST_CASE("modules are asked for by their digests, or without a name") {
+  const std::string digest = "sha256:" + std::string(64, 'a');
+  for (const ServiceAsk ask :
+       {ServiceAsk::create_module, ServiceAsk::make_module, ServiceAsk::share_module}) {
+    const auto of = [ask](std::string name) {
+      return encode(ServiceRequest{.ask = ask, .sequence = 1, .name = std::move(name)});
+    };
+    for (const std::string& good : {std::string(), digest})
+      CHECK(is<WorkerDoor::Passes>(WorkerDoor(false).take(of(good))));
+    for (const std::string& bad : {std::string("weather"), digest.substr(1), digest + "a"})
+      CHECK(is<WorkerDoor::Refused>(WorkerDoor(false).take(of(bad))));
+  }
+}
+
 }  // namespace orchid::executor

@@ -74,11 +74,17 @@ void CodeService::remember_failure(const TenantModule& module, CompileTier tier,
 }
 
 void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done) {
+  compile(module, {.bytes = std::move(bytes), .digest_of_bytes = module.digest, .spent = nullptr},
+          std::move(done));
+}
+
+void CodeService::compile(const TenantModule& module, Made made, Done done) {
+  UniqueFd& bytes = made.bytes;
   ByteCount size;
   {
     const auto mapped = MappedFile::map(bytes.get(), {.limit = limits::module_size});
     if (!mapped) return done(fail(mapped.error()));
-    if (digest_of(mapped->bytes()) != module.digest)
+    if (digest_of(mapped->bytes()) != made.digest_of_bytes)
       return done(
           fail(ErrorCode::bad_request, "the module's bytes do not have the announced digest"));
     size = ByteCount{mapped->bytes().size()};
@@ -95,13 +101,17 @@ void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done)
   flight.module = std::move(copy);
   flight.size = size;
   flight.tier = tier;
+  flight.constants = made.constants;
+  flight.spent = made.spent;
   flight.waiting.push_back(std::move(done));
   compilers_.compile({.tenant = module.tenant,
                       .purpose = CompileRank::calls,
                       .tier = tier,
                       .module = std::move(bytes),
                       .size = size,
-                      .gpu = module.gpu},
+                      .gpu = module.gpu,
+                      .constants = std::move(made.constants),
+                      .spent = std::move(made.spent)},
                      [this, module](Result<CompilerPool::Compiled> result) {
                        compiled(module, std::move(result));
                      });
@@ -131,15 +141,17 @@ void CodeService::compiled(const TenantModule& module, Result<CompilerPool::Comp
     done(Code{file, CodeSource::compiled, result->duration, result->tier});
   // The call that waits for the code need not wait for the disk.
   if (!quick) return boost::asio::post(io_, [this, module, file] { keep(module, *file); });
-  if (improves) improve(module, std::move(flight.mapped().module), flight.mapped().size);
+  if (improves) improve(module, std::move(flight.mapped()));
 }
 
-void CodeService::improve(const TenantModule& module, UniqueFd bytes, ByteCount size) {
+void CodeService::improve(const TenantModule& module, Flight flight) {
   compilers_.compile({.tenant = module.tenant,
                       .purpose = CompileRank::better,
                       .tier = CompileTier::o3,
-                      .module = std::move(bytes),
-                      .size = size},
+                      .module = std::move(flight.module),
+                      .size = flight.size,
+                      .constants = std::move(flight.constants),
+                      .spent = std::move(flight.spent)},
                      [this, module](Result<CompilerPool::Compiled> better) {
                        improved(module, std::move(better));
                      });

@@ -58,17 +58,37 @@ class CodeService {
   /// digest, `no_capacity` when too many wait, `module_rejected`, `compile_limit`. The last two are
   /// remembered for a while.
   void compile(const TenantModule& module, UniqueFd bytes, Done done);
+  /// A module that a function has made: of these bytes, or, where `constants` are not empty, of the
+  /// module with these bytes in which they are set (protocol/constants.h). `spent`: what compilers
+  /// have spent on it, now and for the better code, as in CompilerPool::Request; may be empty. It
+  /// is kept until both are there.
+  struct Made {
+    UniqueFd bytes;
+    std::string digest_of_bytes;
+    std::string constants = {};
+    std::function<void(std::chrono::microseconds)> spent;
+  };
+  /// Errors: as above.
+  void compile(const TenantModule& module, Made made, Done done);
   /// For one who was given quick code: `better` is called when the best code is there, now or
   /// later; never, if it cannot be made.
   void when_better(const TenantModule& module, Better better);
   [[nodiscard]] std::uint64_t improved() const { return improved_; }
 
  private:
+  struct Flight {
+    UniqueFd module;
+    ByteCount size;
+    CompileTier tier = CompileTier::quick;
+    std::string constants;
+    std::function<void(std::chrono::microseconds)> spent;  // may be empty
+    std::vector<Done> waiting;
+  };
   [[nodiscard]] bool find_in_memory(const TenantModule& module, const Done& done);
   [[nodiscard]] bool find_failure(const TenantModule& module, const Done& done);
   [[nodiscard]] bool find_on_disk(const TenantModule& module, const Done& done);
   void compiled(const TenantModule& module, Result<CompilerPool::Compiled> result);
-  void improve(const TenantModule& module, UniqueFd bytes, ByteCount size);
+  void improve(const TenantModule& module, Flight flight);
   void improved(const TenantModule& module, Result<CompilerPool::Compiled> result);
   void keep(const TenantModule& module, const UniqueFd& file);
   void remember(const TenantModule& module, std::shared_ptr<const UniqueFd> file, CompileTier tier);
@@ -82,12 +102,6 @@ class CodeService {
     CompileTier tier;
     std::uint64_t bytes;
     std::list<TenantModule>::iterator place;
-  };
-  struct Flight {
-    UniqueFd module;
-    ByteCount size;
-    CompileTier tier = CompileTier::quick;
-    std::vector<Done> waiting;
   };
   boost::asio::io_context& io_;
   CompilerPool& compilers_;

@@ -93,7 +93,9 @@ void CompilerPool::obey(const CompileSchedule::Action& action) {
     Job& job = jobs_.at(action.job);
     ++job.attempts;
     entry.job = action.job;
-    entry.process->compile(job.request.module.get(), job.request.tier, job.request.gpu);
+    entry.process->compile(
+        job.request.module.get(),
+        {.tier = job.request.tier, .gpu = job.request.gpu, .constants = job.request.constants});
   } else if (action.kind == Kind::defer) {
     entry.rank = action.rank;
     entry.process->give_way(nice_of(action.rank, action.purpose));
@@ -124,8 +126,13 @@ void CompilerPool::start_process(const CompileSchedule::Action& action) {
   }
 }
 
+void CompilerPool::charge(const Entry& entry) const {
+  if (const auto& spent = jobs_.at(entry.job).request.spent) spent(entry.process->worked());
+}
+
 void CompilerPool::answered(CompileSchedule::Process number, Result<Compiled> result) {
   if (stopped_ || processes_.at(number).job == 0) return;
+  charge(processes_.at(number));
   if (!result && result.error().code == ErrorCode::compile_limit) {
     ++limits_;
     const Entry& entry = processes_.at(number);
@@ -153,6 +160,7 @@ void CompilerPool::ended(CompileSchedule::Process number, const ChildEvent& even
   if (!stopped_ && (over || !entry.put_down)) {
     log::warn("event=compiler_lost job={} what=\"{}\"", entry.job, describe(event));
     ++restarts_;
+    if (entry.job != 0) charge(entry);
     failed = entry.job != 0 && (over || jobs_.at(entry.job).attempts >= attempt_limit);
   } else if (entry.job != 0) {
     --jobs_.at(entry.job).attempts;

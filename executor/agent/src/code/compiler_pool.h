@@ -3,6 +3,7 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,7 +32,11 @@ class CompilerPool {
     CompileTier tier = CompileTier::o3;
     UniqueFd module;
     ByteCount size;
-    std::string gpu = {};  // as in CompileRequest
+    std::string gpu = {};        // as in CompileRequest
+    std::string constants = {};  // likewise
+    /// What a compiler has spent on it, without the time in which it waited for one: before `done`,
+    /// and for each compiler that it has ended. May be empty.
+    std::function<void(std::chrono::microseconds)> spent = {};
   };
 
   /// `on_ready`: after each start, with what the compilers make code for.
@@ -78,6 +83,7 @@ class CompilerPool {
   void start_process(const CompileSchedule::Action& action);
   void answered(CompileSchedule::Process number, Result<Compiled> result);
   void ended(CompileSchedule::Process number, const ChildEvent& event);
+  void charge(const Entry& entry) const;
   [[nodiscard]] Failure failure_of(const Entry& entry, const ChildEvent& event) const;
   void set_timer();
 

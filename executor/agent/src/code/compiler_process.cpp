@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -73,6 +74,14 @@ std::chrono::nanoseconds CompilerProcess::processor_time() const {
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
+std::chrono::microseconds CompilerProcess::worked() const {
+  const std::chrono::nanoseconds used =
+      has_ended() ? std::chrono::nanoseconds(0) : processor_time() - used_before_;
+  const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - began_;
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+      std::min<std::chrono::nanoseconds>(used.count() > 0 ? used : passed, options_.time_limit));
+}
+
 void CompilerProcess::happened(const ChildEvent& event) {
   if (event.kind == ChildEvent::Kind::stopped) return kill();
   limit_.end();
@@ -83,14 +92,14 @@ void CompilerProcess::happened(const ChildEvent& event) {
   ended(event);
 }
 
-void CompilerProcess::compile(int module, CompileTier tier, const std::string& gpu) {
+void CompilerProcess::compile(int module, const Wanted& wanted) {
   busy_ = true;
   figures_.reset();
   began_ = std::chrono::steady_clock::now();
   used_before_ = processor_time();
   watch_limits();
-  if (!channel_->send(encode(CompilerMessage(CompileRequest{next_id_++, tier, gpu})), {module}))
-    kill();
+  const CompileRequest request{next_id_++, wanted.tier, wanted.gpu, wanted.constants};
+  if (!channel_->send(encode(CompilerMessage(request)), {module})) kill();
 }
 
 void CompilerProcess::from_compiler(Packet& packet) {

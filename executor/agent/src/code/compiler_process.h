@@ -54,8 +54,13 @@ class CompilerProcess {
 
   /// `nice`: added to our own. Errors: `system`, `not_found`.
   [[nodiscard]] Result<void> start(int nice);
-  /// It must be ready, and do nothing. `gpu`: as in CompileRequest.
-  void compile(int module, CompileTier tier, const std::string& gpu);
+  /// It must be ready, and do nothing. `wanted`: as in CompileRequest.
+  struct Wanted {
+    CompileTier tier = CompileTier::o3;
+    std::string gpu = {};
+    std::string constants = {};
+  };
+  void compile(int module, const Wanted& wanted);
   /// It stands behind others from now on.
   void give_way(int nice);
   void kill();
@@ -65,6 +70,9 @@ class CompilerProcess {
   [[nodiscard]] const Figures& figures() const { return figures_; }
   /// Why we killed it, if a compilation was the reason.
   [[nodiscard]] Overrun overrun() const { return overrun_; }
+  /// What it has spent on what it compiles, or has compiled last: processor time, as long as its
+  /// process is there, or else the time that has passed. No more than one compilation may have.
+  [[nodiscard]] std::chrono::microseconds worked() const;
 
  private:
   void happened(const ChildEvent& event);

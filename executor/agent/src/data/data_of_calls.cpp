@@ -81,6 +81,9 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
       // When the memory is there again: the next call may need it.
       return discard(worker, /*sealed_too=*/true, [asker] { done(asker); });
     case ServiceAsk::open_memory:
+    case ServiceAsk::create_module:
+    case ServiceAsk::make_module:
+    case ServiceAsk::share_module:
       break;
   }
 }

@@ -11,10 +11,16 @@ void serve_calls(DepotPool& depots, const CallServices& services, WorkerPool& wo
                             const ServiceAnswer& said, int descriptor) {
       if (Depot* now = depots.find(uid)) now->answer({worker, said}, descriptor);
     };
-    if (message.request.ask == ServiceAsk::open_memory)
-      services.memory.ask(depot.tenant(), message.worker, message.request, answer);
-    else
-      services.data.ask(depot.tenant(), message.worker, message.request, answer);
+    switch (message.request.ask) {
+      case ServiceAsk::open_memory:
+        return services.memory.ask(depot.tenant(), message.worker, message.request, answer);
+      case ServiceAsk::create_module:
+      case ServiceAsk::make_module:
+      case ServiceAsk::share_module:
+        return services.modules.ask(depot.tenant(), message.worker, message.request, answer);
+      default:
+        return services.data.ask(depot.tenant(), message.worker, message.request, answer);
+    }
   };
   const auto nonsense = [&workers](std::uint64_t id) {
     const auto worker = workers.alive().find(id);
@@ -33,6 +39,7 @@ void serve_calls(DepotPool& depots, const CallServices& services, WorkerPool& wo
     depots.leave(worker);
     services.data.worker_ended(worker);
     services.memory.worker_ended(worker);
+    services.modules.worker_ended(worker);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "data/data_of_calls.h"
 #include "depots/depot_pool.h"
+#include "depots/module_service.h"
 #include "memory/memory_of_calls.h"
 #include "workers/worker_pool.h"
 
@@ -10,6 +11,7 @@ namespace orchid::executor {
 struct CallServices {
   DataOfCalls& data;
   MemoryOfCalls& memory;
+  ModuleService& modules;
 };
 
 /// What workers ask of their depots is asked there from now on; who breaks the rules is ended. All

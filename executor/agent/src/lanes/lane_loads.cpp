@@ -91,6 +91,7 @@ void LaneSession::announce(const LaneAnnounce& message) {
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
   if (!takes_module(digest)) return swap_worker(std::chrono::steady_clock::now());
+  made_.erase(digest);  // its client has it, too
   if (const WorkerSlot* slot = worker_->find_slot(digest)) {
     if (const std::string* refusal = gpu_ ? gpu_->refusal(slot->slot) : nullptr)
       return send(LaneRejected{digest, ErrorCode::module_rejected, *refusal});
@@ -146,6 +147,7 @@ void LaneSession::reject(const std::string& digest, const Failure& why) {
 void LaneSession::provide(const std::string& digest, UniqueFd module) {
   if (!swaps() && !takes_module(digest))
     return refuse({ErrorCode::bad_request, "the code of a module that was not announced"});
+  if (take_fetched(digest, module)) return;
   if (gpu_) {
     if (!gpu_->expect(digest)) return refuse_more(digest);
     UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
@@ -192,9 +194,16 @@ void LaneSession::not_made(const std::string& digest, const Failure& why) {
 }
 
 void LaneSession::load(const std::string& digest, const ModuleCode& code) {
-  // Its other code may have been found while this one was asked for once more.
-  if (worker_ != nullptr && (worker_->is_loading(digest) || worker_->find_slot(digest) != nullptr))
+  // Its other code may have been found while this one was asked for once more; or a function has
+  // made the same, and what it has made was loaded sooner than what the client asked for.
+  if (worker_ != nullptr && worker_->is_loading(digest)) {
+    unasked_.erase(digest);
     return;
+  }
+  if (const WorkerSlot* slot = worker_ == nullptr ? nullptr : worker_->find_slot(digest)) {
+    if (slot->kept) send_slot(digest, *slot, code.cores, {});
+    return;
+  }
   const auto wanted = wanted_by_.extract(digest);
   // Of a GPU's code it is not known where it came from.
   if (knows_compiling_ && (code.cores.source == CodeSource::compiled || gpu_))
@@ -271,7 +280,10 @@ void LaneSession::not_loaded(ModuleLoad module, const LoadFailure& failure) {
 void LaneSession::loaded(const std::string& digest, const CodeService::Code& code,
                          const WorkerSlot& slot, std::chrono::microseconds link) {
   if (unasked_.erase(digest) == 0) send_slot(digest, slot, code, link);
-  if (code.tier != CompileTier::quick) return;
+  if (code.tier == CompileTier::quick) improve_later(digest);
+}
+
+void LaneSession::improve_later(const std::string& digest) {
   services_.code.when_better({tenant_.uid, digest},
                              [weak = weak_from_this(), digest](const UniqueFd& better) {
                                const auto self = weak.lock();

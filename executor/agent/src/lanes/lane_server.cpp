@@ -143,6 +143,19 @@ void LaneServer::evict(const LeaseId& lease) {
     if (session->lease() == lease) session->evict(now);
 }
 
+std::shared_ptr<LaneSession> LaneServer::session_of(std::uint64_t worker) const {
+  const auto found = std::ranges::find_if(
+      sessions_, [worker](const auto& session) { return session->worker() == worker; });
+  return found == sessions_.end() ? nullptr : *found;
+}
+
+std::vector<std::shared_ptr<LaneSession>> LaneServer::sessions_of(const LeaseId& crew) const {
+  std::vector<std::shared_ptr<LaneSession>> members;
+  for (const auto& session : sessions_)
+    if (session->crew() == crew) members.push_back(session);
+  return members;
+}
+
 void LaneServer::drop_data(const DataId& data) {
   for (const auto& session : sessions_) session->drop_data(data);
 }

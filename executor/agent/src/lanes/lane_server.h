@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <unordered_set>
+#include <vector>
 
 #include "lanes/lane_session.h"
 
@@ -37,6 +38,10 @@ class LaneServer {
   /// All workers' cores are taken back, and nobody is admitted any more.
   void evict_all();
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+  /// Whose worker that is; null: nobody's.
+  [[nodiscard]] std::shared_ptr<LaneSession> session_of(std::uint64_t worker) const;
+  /// Of the members of that crew.
+  [[nodiscard]] std::vector<std::shared_ptr<LaneSession>> sessions_of(const LeaseId& crew) const;
   /// Workers of one module each that slept at the last look, and what they keep.
   struct Sleepers {
     std::uint64_t count = 0;

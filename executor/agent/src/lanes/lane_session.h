@@ -21,6 +21,7 @@
 #include "devices/device_pool.h"
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
+#include "lanes/module_fetches.h"
 #include "lanes/replacement_brake.h"
 #include "lanes/warm_workers.h"
 #include "lanes/worker_gpu.h"
@@ -77,6 +78,14 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void watch(MonotonicTime now);
   [[nodiscard]] const std::optional<LeaseId>& lease() const { return lease_; }
   [[nodiscard]] bool is_remote() const { return !uid_; }
+  /// The id of its worker; nothing: it has none now.
+  [[nodiscard]] std::optional<std::uint64_t> worker() const {
+    return worker_ == nullptr ? std::nullopt : std::optional(worker_->id());
+  }
+  /// Which its worker is a member of; nothing: of none.
+  [[nodiscard]] std::optional<LeaseId> crew() const {
+    return lease_ && is_in_crew() ? std::optional(client_terms_->client_lease) : std::nullopt;
+  }
   /// The lease is over: tells the client and ends.
   void revoke(const Failure& why);
   /// The worker's cores are taken back: it ends, with the call that it runs, unless that has to end
@@ -98,6 +107,19 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void drop_data(const DataId& data);
   /// Its worker says that it runs, and so does another one of its place.
   void end_intruder();
+
+  // Modules that a function has made, which its client knows nothing of: lane_made.cpp.
+  /// Whether its worker may keep one more that was made, or has that module.
+  [[nodiscard]] bool has_room_for(const std::string& digest) const;
+  /// Its worker loads it between two calls.
+  void load_made(const std::string& digest, const CodeService::Code& code);
+  /// Its worker has made it, and links it by itself, in the place that is returned
+  /// (pack_place). Nothing: there is no worker now.
+  [[nodiscard]] std::optional<std::uint64_t> adopt_made(const std::string& digest,
+                                                        const CodeService::Code& code);
+  /// The bytes of a module that its client has loaded. Errors: `not_found`: it has not;
+  /// `unsupported`: a function has made it; `timed_out`: they do not come.
+  void fetch_module(const std::string& digest, ModuleFetches::Fetched fetched);
 
  private:
   [[nodiscard]] bool takes_module(const std::string& digest);
@@ -134,6 +156,10 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void provide(const std::string& digest, UniqueFd module);
   void reject(const std::string& digest, const Failure& why);
   void refuse_more(const std::string& digest);
+  [[nodiscard]] WorkerProcess::LoadDone when_made_loaded(const std::string& digest,
+                                                         const CodeService::Code& code);
+  [[nodiscard]] bool take_fetched(const std::string& digest, const UniqueFd& module);
+  void improve_later(const std::string& digest);
   void tell_compiling(const std::string& digest);
   /// A module that is to be loaded, and how often that has been tried.
   struct ModuleLoad {
@@ -197,6 +223,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool over_ = false;
   bool evicted_ = false;
   bool gave_way_ = false;
+  /// Modules of its worker that functions have made, and its client has not asked for.
+  std::set<std::string> made_;
+  ModuleFetches fetches_;
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
   std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did
@@ -209,7 +238,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// For the next worker, before anything else: they failed in one where others had run.
   std::vector<ModuleLoad> retries_;
   MonotonicTime retries_since_;
-  /// Of these the client has not asked again since: it is not told unasked.
+  /// These were made by functions, or are loaded again, and the client has not asked for them
+  /// since: it is not told unasked.
   std::set<std::string> unasked_;
   FailedLoads too_slow_;         // while other functions of this client waited
   MonotonicTime memory_looked_;  // of a running call: the kernel does not count all of it

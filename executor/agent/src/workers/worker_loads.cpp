@@ -19,31 +19,46 @@ const WorkerSlot* WorkerProcess::find_slot(const std::string& digest) {
   return &found->second;
 }
 
-std::uint32_t WorkerProcess::choose_slot() {
+std::size_t WorkerProcess::count(bool kept) const {
+  const auto is_such = [kept](const auto& entry) { return entry.second.kept == kept; };
+  return static_cast<std::size_t>(std::ranges::count_if(slots_, is_such) +
+                                  std::ranges::count_if(loads_, is_such));
+}
+
+/// What is kept takes no room from what its client loads, and is not dropped for that.
+std::uint32_t WorkerProcess::choose_slot(bool kept) {
   if (!free_slots_.empty()) {
     const std::uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
     return slot;
   }
-  if (slots_.size() + loads_.size() < modules_per_worker || slots_.empty()) return next_slot_++;
-  const auto oldest =
-      std::ranges::min_element(slots_, {}, [](const auto& s) { return s.second.last_use; });
+  if (kept || count(false) < modules_per_worker) return next_slot_++;
+  const auto oldest = std::ranges::min_element(
+      slots_, {}, [](const auto& s) { return std::pair(s.second.kept, s.second.last_use); });
+  if (oldest == slots_.end() || oldest->second.kept) return next_slot_++;
   const std::uint32_t slot = oldest->second.slot;
   tell(Unload{slot});
   slots_.erase(oldest);
   return slot;
 }
 
+WorkerProcess::Place WorkerProcess::expect(const LoadRequest& request, LoadDone done) {
+  const auto asked = std::ranges::find_if(
+      loads_, [&](const auto& load) { return load.second.digest == request.digest; });
+  if (asked != loads_.end()) return {.slot = asked->second.slot, .generation = asked->first};
+  const Place place{.slot = choose_slot(request.kept), .generation = next_generation_++};
+  loads_.emplace(place.generation,
+                 PendingLoad{request.digest, request.tier, place.slot, place.generation == 1,
+                             request.due, request.kept, std::move(done)});
+  return place;
+}
+
 void WorkerProcess::load(const LoadRequest& request, LoadDone done) {
-  const std::uint32_t slot = choose_slot();
-  const std::uint32_t generation = next_generation_++;
-  const bool first = generation == 1;
-  loads_.emplace(generation, PendingLoad{request.digest, request.tier, slot, first, request.due,
-                                         std::move(done)});
-  tell(Load{.slot = slot,
-            .generation = generation,
+  const Place place = expect(request, std::move(done));
+  tell(Load{.slot = place.slot,
+            .generation = place.generation,
             .quick = request.tier == CompileTier::quick,
-            .first = first,
+            .first = place.generation == 1,
             .on_gpu = request.on_gpu,
             .digest = request.digest},
        {request.code});
@@ -110,8 +125,8 @@ bool WorkerProcess::answer_load(const WorkerMessage& message) {
   ++loads_answered_;
   load_failed_ = load_failed_ || failed != nullptr;
   if (loaded != nullptr) {
-    WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_,
-                    pending.mapped().tier};
+    WorkerSlot slot{loaded->slot, loaded->generation,    loaded->entries,
+                    ++uses_,      pending.mapped().tier, pending.mapped().kept};
     slots_[pending.mapped().digest] = slot;
     pending.mapped().done(std::move(slot), std::chrono::microseconds(loaded->link_us));
   } else {

@@ -87,6 +87,7 @@ struct WorkerSlot {
   std::vector<std::string> entries;
   std::uint64_t last_use = 0;
   CompileTier tier = CompileTier::o3;
+  bool kept = false;  // as LoadRequest says
 };
 
 /// Why a module is not loaded, and what that is due to.
@@ -164,8 +165,23 @@ class WorkerProcess {
     CompileTier tier = CompileTier::o3;
     std::optional<MonotonicTime> due;
     bool on_gpu = false;  // its kernels run on the worker's GPU
+    /// It is not dropped for another one: a function has made it, and calls of it come from
+    /// anywhere. Who asks looks whether there is room.
+    bool kept = false;
   };
   void load(const LoadRequest& request, LoadDone done);
+  /// The worker links that by itself, in a place that it is told of, and says so as if it had been
+  /// asked: `done` follows. If it has been asked, and has not come to it, the place is that one,
+  /// and who asked is told.
+  struct Place {
+    std::uint32_t slot = 0;
+    std::uint32_t generation = 0;
+  };
+  [[nodiscard]] Place expect(const LoadRequest& request, LoadDone done);
+  /// It has that module or loads it, or may keep one more.
+  [[nodiscard]] bool has_room_for(const std::string& digest) const {
+    return slots_.contains(digest) || is_loading(digest) || count(true) < modules_per_worker;
+  }
   /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
   /// two calls, under the same slot and generation.
   void improve(const std::string& digest, int code);
@@ -300,13 +316,16 @@ class WorkerProcess {
     std::uint32_t slot;
     bool first;
     std::optional<MonotonicTime> due;
+    bool kept;
     LoadDone done;
   };
   [[nodiscard]] LoadFailure failure_of(const PendingLoad& load, const ChildEvent& event,
                                        const std::string& why) const;
   void move_address_limit(std::int64_t bytes);
   [[nodiscard]] bool answer_load(const WorkerMessage& message);
-  [[nodiscard]] std::uint32_t choose_slot();
+  [[nodiscard]] std::uint32_t choose_slot(bool kept);
+  /// Modules that it has or loads, and keeps, or does not.
+  [[nodiscard]] std::size_t count(bool kept) const;
   [[nodiscard]] std::string last_place() const;
   [[nodiscard]] std::string describe_signal(int number) const;
   void explain_end(LaneEnded& ended, const ChildEvent& event) const;

@@ -140,8 +140,7 @@ Result<void> CrewLane::end_unrun(Outcome outcome, std::string_view why) {
   return answer({.outcome = outcome, .message = why});
 }
 
-std::optional<CrewLane::Refusal> CrewLane::find_fault(const Move& move,
-                                                      std::uint16_t& entry) const {
+std::optional<CrewLane::Refusal> CrewLane::find_fault(const Move& move, Next& next) const {
   const std::uint32_t members = end_.place().members;
   if (is_child())
     return Refusal{.outcome = Outcome::function_error,
@@ -169,30 +168,33 @@ std::optional<CrewLane::Refusal> CrewLane::find_fault(const Move& move,
                    .message =
                        "orchid_forward: the call has gone on as often as it may: it goes in "
                        "circles, or its caller has to allow more hops"};
-  entry = call_.entry;
+  next = {.member = move.member,
+          .module = crew::module_key_of(call_),
+          .entry = call_.entry,
+          .input = {}};
   if (move.entry.empty()) return std::nullopt;
-  const LoadedModule* module = parts_.modules.find_key(crew::module_key_of(call_));
-  const auto found = module == nullptr ? std::vector<std::string>::const_iterator{}
-                                       : std::ranges::find(module->names, move.entry);
-  if (module == nullptr || found == module->names.end())
+  const LoadedModule* const own = parts_.modules.find_key(next.module);
+  const auto found = parts_.modules.find_entry(move.entry, own == nullptr ? no_slot : own->slot);
+  if (!found)
     return Refusal{.outcome = Outcome::function_error,
-                   .message = fmt::format("orchid_forward: the module has no entry '{}'",
-                                          move.entry.substr(0, limits::function_name_length))};
-  entry = static_cast<std::uint16_t>(found - module->names.begin());
+                   .message = "orchid_forward: " + found.error().message};
+  next.module = found->module->key;
+  next.entry = found->number;
   return std::nullopt;
 }
 
 const std::optional<CrewLane::Refusal>& CrewLane::go_on(const Move& move) {
   if (spawn_refused_) return refusal_;
-  std::uint16_t entry = 0;
+  Next next;
   next_.reset();
-  refusal_ = find_fault(move, entry);
+  refusal_ = find_fault(move, next);
   if (refusal_) return refusal_;
   std::span<std::byte> place = small_input_;
   if (move.input.size() > place.size())
     place = end_.room(move.member, call_.request_id, turn_to(move.member));
   if (!move.input.empty()) std::memmove(place.data(), move.input.data(), move.input.size());
-  next_ = {.member = move.member, .entry = entry, .input = place.first(move.input.size())};
+  next.input = place.first(move.input.size());
+  next_ = next;
   return refusal_;
 }
 
@@ -223,6 +225,7 @@ Result<void> CrewLane::forward(const Answer& so_far, std::uint64_t left) {
   header.kind = static_cast<std::uint8_t>(crew::MessageKind::call);
   header.flags = 0;
   header.entry = next_->entry;
+  crew::set_module_key(header, next_->module);
   header.deadline_ns = left;
   crew::set_hops(header, crew::hops_of(call_) - 1);
   auto sent = end_.send(header, {.to = next_->member,

@@ -41,12 +41,17 @@ class CrewLane final : public transport::LaneWorker {
   void finish_sleep() override { end_.finish_sleep(); }
   [[nodiscard]] int wake_descriptor() const override { return end_.wake_descriptor(); }
 
+  /// The request that was received last, after modules have come.
+  [[nodiscard]] transport::LaneRequest look_again(const transport::LaneRequest& request) const {
+    return request_of(request.input);
+  }
+
   [[nodiscard]] const transport::CrewEnd::Place& place() const { return end_.place(); }
 
   /// Where the running call asks to go on.
   struct Move {
     std::uint32_t member = 0;
-    std::string_view entry;  // of the same module; empty: the same one
+    std::string_view entry;  // ModuleTable::find_entry; empty: the same one
     std::span<const std::byte> input;
   };
   struct Refusal {
@@ -81,10 +86,11 @@ class CrewLane final : public transport::LaneWorker {
   static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
   struct Next {
     std::uint32_t member = 0;
+    std::uint64_t module = 0;  // its key
     std::uint16_t entry = 0;
     std::span<const std::byte> input;
   };
-  [[nodiscard]] std::optional<Refusal> find_fault(const Move& move, std::uint16_t& entry) const;
+  [[nodiscard]] std::optional<Refusal> find_fault(const Move& move, Next& next) const;
   void begin(const transport::CrewMessage& message);
   void forget_wishes();
   [[nodiscard]] Result<void> tell_client(const Answer& answer);

@@ -20,6 +20,7 @@ class CallStream;
 class CrewLane;
 class Device;
 class InlineCalls;
+class MadeModules;
 
 /// A data object that the call was given.
 struct CallData {
@@ -54,6 +55,7 @@ struct orchid_call {
   std::size_t message_size = 0;
   std::array<char, orchid::limits::message_size.value>* message;
   orchid::executor::InlineCalls* inline_calls = nullptr;  // of its worker
+  orchid::executor::MadeModules* made = nullptr;          // likewise
   unsigned level = 0;  // of an entry that another one has invoked: how deep; 0: the call's own
   bool output_refused = false;  // to an entry of a level
 

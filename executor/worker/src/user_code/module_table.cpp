@@ -42,6 +42,13 @@ const LoadedModule* ModuleTable::find_key(std::uint64_t key) const {
   return found == slots_.end() ? nullptr : &*found;
 }
 
+const LoadedModule* ModuleTable::find_digest(std::string_view digest) const {
+  const auto found = std::ranges::find_if(slots_, [digest](const LoadedModule& module) {
+    return module.generation != 0 && module.digest == digest;
+  });
+  return found == slots_.end() ? nullptr : &*found;
+}
+
 Result<ModuleTable::Entry> ModuleTable::find_entry(std::string_view name,
                                                    std::uint32_t own_slot) const {
   const std::size_t dot = name.find(before_entry);
@@ -64,8 +71,8 @@ Result<ModuleTable::Entry> ModuleTable::find_entry(std::string_view name,
   if (found) return *found;
   return fail(ErrorCode::not_found,
               "no module that this worker has loaded has an entry '" + shown(name) +
-                  "': put it into the same module, or load its module before the call "
-                  "(Crew::function, Lease::function)");
+                  "': put it into the same module, load its module before the call "
+                  "(Crew::function, Lease::function), or make it within one (orchid_deploy)");
 }
 
 }  // namespace orchid::executor

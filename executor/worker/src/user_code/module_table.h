@@ -47,6 +47,11 @@ class ModuleTable {
     return &slots_[slot];
   }
   [[nodiscard]] const LoadedModule* find_key(std::uint64_t key) const;
+  [[nodiscard]] const LoadedModule* find_digest(std::string_view digest) const;
+
+  [[nodiscard]] std::string digest_at(std::uint32_t slot) const {
+    return slot < slots_.size() ? slots_[slot].digest : std::string();
+  }
 
   struct Entry {
     const LoadedModule* module = nullptr;

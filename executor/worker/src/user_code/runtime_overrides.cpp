@@ -146,7 +146,7 @@ void* find(std::span<const Override> overrides, std::string_view name) {
 
 /// Of orchid/function.h and orchid/kernel.h.
 void* find_host_function(std::string_view name) {
-  static const std::array<Override, 37> functions{{
+  static const std::array<Override, 39> functions{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -160,6 +160,8 @@ void* find_host_function(std::string_view name) {
       {"orchid_then", address_of(orchid_then)},
       {"orchid_child", address_of(orchid_child)},
       {"orchid_child_count", address_of(orchid_child_count)},
+      {"orchid_deploy", address_of(orchid_deploy)},
+      {"orchid_specialise", address_of(orchid_specialise)},
       {"orchid_forward", address_of(orchid_forward)},
       {"orchid_member", address_of(orchid_member)},
       {"orchid_member_count", address_of(orchid_member_count)},

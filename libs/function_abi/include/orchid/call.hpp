@@ -1,5 +1,6 @@
 // orchid/call.hpp: the running call, as C++ sees it. orchid/function.hpp brings it.
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,22 @@ class Call {
     std::size_t size = 0;
     if (orchid_child(call_, index, &output, &size) != ORCHID_OK) return {};
     return {static_cast<const std::byte*>(output), size};
+  }
+  /// A module that this call makes: orchid_deploy and orchid_specialise in function.h. Its digest;
+  /// nothing: the call's error says why.
+  [[nodiscard]] std::optional<std::string> deploy(std::span<const std::byte> module) {
+    std::array<char, ORCHID_DIGEST_SIZE> digest{};
+    if (orchid_deploy(call_, module.data(), module.size(), digest.data()) != ORCHID_OK)
+      return std::nullopt;
+    return std::string(digest.data());
+  }
+  [[nodiscard]] std::optional<std::string> specialise(std::span<const orchid_constant> constants,
+                                                      const char* module = nullptr) {
+    std::array<char, ORCHID_DIGEST_SIZE> digest{};
+    if (orchid_specialise(call_, module, constants.data(), constants.size(), digest.data()) !=
+        ORCHID_OK)
+      return std::nullopt;
+    return std::string(digest.data());
   }
   /// The output of another entry that runs here and now: orchid_invoke_inline in function.h, also
   /// for how long it is valid. Nothing: it has failed, and the call's error says why if this entry

@@ -178,7 +178,7 @@ int32_t orchid_leased_fence(orchid_call* call, uint32_t memory);
 
 /* Crews. The workers of a crew may send calls on to each other: what this asks for happens when the
  * entry has returned ORCHID_OK. Then the call goes on at `member`, in entry `entry` of the same
- * module (NULL: in this one), with `size` bytes as its input, at most 64 KiB, which are copied now.
+ * module or another one (a name as for orchid_invoke_inline; NULL: in this one), with `size` bytes as its input, at most 64 KiB, which are copied now.
  * Whoever called gets the output of the entry that returns without going on; what was written here
  * is not sent. Deadline, cancellation and log go along. Nobody waits meanwhile, and this worker
  * takes its next call. To itself is allowed. A later call of this replaces an earlier one.
@@ -250,6 +250,39 @@ int32_t orchid_then(orchid_call* call, const char* entry, const void* state, siz
 uint32_t orchid_child_count(orchid_call* call);
 int32_t orchid_child(orchid_call* call, uint32_t index, const void** output, size_t* size);
 
+/* Modules that a call of a crew makes while it runs. What goes wrong is told by a status other than
+ * ORCHID_OK, and in words, which become the call's error when the entry returns that status: those
+ * below, or ORCHID_ERROR (the worker is in no crew; the call is to stop; nobody answers). */
+enum {
+  ORCHID_MODULE_REJECTED = 48, /* it is no module, cannot be compiled or linked, or is too large */
+  ORCHID_MODULE_TOO_COSTLY = 49, /* compiling it takes too much time or memory */
+  ORCHID_MODULE_QUOTA = 50       /* the user's functions have had their compile time, or the crew
+                                    has as many modules as it may */
+};
+#define ORCHID_DIGEST_SIZE 72
+
+/* The `size` bytes of bitcode become a module that the crew has from now on: `digest` (room for
+ * ORCHID_DIGEST_SIZE characters, with a zero behind it) is its name. It is verified and compiled as
+ * any module of this user is, which takes some milliseconds at the first time and some 100 us then;
+ * the entry waits for that. An entry E of it is named "<digest>.E" in orchid_forward,
+ * orchid_invoke_inline, orchid_spawn and orchid_then, at once and at all members. Its static
+ * initialisers run within this call, and before the first call elsewhere. At most 4 MiB. It stays
+ * until the crew ends or is formed anew; a call that is begun again makes it again. There are at
+ * most 64 that calls of a crew have made. A call that is cancelled meanwhile ends its worker. */
+int32_t orchid_deploy(orchid_call* call, const void* module, size_t size, char* digest);
+
+/* The same for a module that is there already, compiled anew with other values for some of its
+ * constants (ORCHID_CONSTANT), so that the compiler knows them: loops with a known count, folded
+ * arithmetic. `module`: the digest of a module that the crew's program has loaded, or NULL: the one
+ * that runs. `value`: `size` bytes, as many as the constant has; numbers and arrays of numbers. */
+typedef struct orchid_constant {
+  const char* name; /* without orchid_constant_ */
+  const void* value;
+  size_t size;
+} orchid_constant;
+int32_t orchid_specialise(orchid_call* call, const char* module, const orchid_constant* constants,
+                          size_t count, char* digest);
+
 /* Which member of its crew this worker is, from 1, and how many there are; 0: it is in none. */
 uint32_t orchid_member(orchid_call* call);
 uint32_t orchid_member_count(orchid_call* call);
@@ -287,6 +320,12 @@ __attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
 }
 #endif
 #endif
+
+/* A constant of the module: orchid_constant_NAME, which has `value` unless orchid_specialise sets
+ * another one. The compiler of the module does not know it, and that of the executor does. */
+#define ORCHID_CONSTANT(type, name, value)                                                         \
+  ORCHID_DECLARE_C __attribute__((visibility("default"), weak)) const type orchid_constant_##name; \
+  const type orchid_constant_##name = value
 
 /* A function whose module lies in the same program, put there by orchid_add_functions of the CMake
  * package. It is the constant `orchid_embedded_E` of the entry E. */

@@ -27,6 +27,8 @@ struct CompileRequest {
   /// Not empty, such as "sm_80": PTX for that GPU instead of code for this host. `not_found`: the
   /// module has no image for GPUs.
   std::string gpu = {};
+  /// What the module's constants are set to before anything else (constants.h); empty: nothing.
+  std::string constants = {};
 };
 
 struct InspectRequest {

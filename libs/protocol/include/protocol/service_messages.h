@@ -23,6 +23,13 @@ enum class ServiceAsk : std::uint16_t {
       4,  // the call has succeeded: the `bytes` objects that it has sealed are to be seen
   discard_data = 5,  // it has not: all that it has made is to vanish
   open_memory = 6,   // the lease of memory `name`: its bytes, and a socket (memory_access.h)
+  /// Modules that a call of a crew makes. A room of `bytes` for one: a descriptor to write. It
+  /// replaces the room before.
+  create_module = 7,
+  /// The room has `bytes`: a module, or if `name` is a module's digest, constants to set in that
+  /// one (constants.h). Its code, in `message` its digest, and in `bytes` its CompileTier.
+  make_module = 8,
+  share_module = 9,  // the crew is to have the module `name`: in `bytes` its place in this worker
 };
 
 /// `sequence`: not 0, and another one than that of the request before.
@@ -31,7 +38,8 @@ struct ServiceRequest {
   std::uint32_t sequence = 0;
   DataId data{};
   std::uint64_t bytes = 0;
-  std::string name{};  // "NAME", "NAME@VERSION" or a lease; at most `longest_service_name`
+  /// "NAME", "NAME@VERSION", a lease or a digest; at most `longest_service_name`.
+  std::string name{};
   friend bool operator==(const ServiceRequest&, const ServiceRequest&) = default;
 };
 
@@ -48,9 +56,21 @@ struct ServiceAnswer {
   DataId data{};
   std::uint64_t bytes = 0;
   ErrorCode code = ErrorCode::internal;  // of `refused`
-  std::string message{};                 // what is longer than `longest_service_message` is cut
+  /// Why, if it is refused; what is longer than `longest_service_message` is cut.
+  std::string message{};
   friend bool operator==(const ServiceAnswer&, const ServiceAnswer&) = default;
 };
+
+/// Where a module lies in its worker, in an answer's `bytes`: slot and generation.
+[[nodiscard]] constexpr std::uint64_t pack_place(std::uint32_t slot, std::uint32_t generation) {
+  return std::uint64_t{generation} << 32U | slot;
+}
+[[nodiscard]] constexpr std::uint32_t slot_of(std::uint64_t place) {
+  return static_cast<std::uint32_t>(place);
+}
+[[nodiscard]] constexpr std::uint32_t generation_of(std::uint64_t place) {
+  return static_cast<std::uint32_t>(place >> 32U);
+}
 
 constexpr std::size_t service_request_bytes = 128;
 constexpr std::size_t service_answer_bytes = 512;

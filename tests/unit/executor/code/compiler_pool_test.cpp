@@ -4,6 +4,11 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "fake_compilers.h"
 
@@ -59,6 +64,45 @@ TEST_CASE("an answer counts though its compiler has ended before it is read") {
   REQUIRE(result->has_value());
   CHECK(text_of((*result)->code) == std::to_string(pid) + " 2");
   CHECK(compilers.compile(1, "ok").has_value());  // by a new one
+}
+
+TEST_CASE("what compilers spend on a module is told, whatever comes of it") {
+  FakeCompilers compilers;
+  struct Case {
+    std::string_view module;
+    std::size_t compilers;
+  };
+  for (const Case& one : {Case{"ok", 1}, Case{"fails module_rejected", 1}, Case{"dies", 2}}) {
+    CAPTURE(one.module);
+    std::vector<std::chrono::microseconds> spent;
+    const auto listen = [&](std::chrono::microseconds time) { spent.push_back(time); };
+    std::optional<std::size_t> at_end;
+    compilers.pool.compile(
+        {.tenant = 1, .module = module_that(one.module), .size = ByteCount{8}, .spent = listen},
+        [&](const Result<CompilerPool::Compiled>&) { at_end = spent.size(); });
+    compilers.run_until([&] { return at_end.has_value(); });
+    CHECK(at_end == one.compilers);
+    for (const auto time : spent) CHECK(time.count() >= 0);
+  }
+}
+
+TEST_CASE("that a module waits for a compiler is no time that is spent on it") {
+  constexpr std::chrono::milliseconds long_wait{400};
+  FakeCompilers compilers;
+  compilers.pool.pause(true);
+  std::chrono::microseconds spent{0};
+  bool done = false;
+  compilers.pool.compile({.tenant = 1,
+                          .module = module_that("fails module_rejected"),
+                          .size = ByteCount{8},
+                          .spent = [&](std::chrono::microseconds time) { spent += time; }},
+                         [&](const Result<CompilerPool::Compiled>&) { done = true; });
+  const auto later = std::chrono::steady_clock::now() + long_wait;
+  compilers.run_until([&] { return std::chrono::steady_clock::now() >= later; });
+  REQUIRE_FALSE(done);
+  compilers.pool.pause(false);
+  compilers.run_until([&] { return done; });
+  CHECK(spent < long_wait);  // processor time
 }
 
 }  // namespace orchid::executor

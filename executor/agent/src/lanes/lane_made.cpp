@@ -1,0 +1,86 @@
+// Modules that a function of a crew has made, at one of its members.
+#include <fcntl.h>
+
+#include <chrono>
+#include <utility>
+
+#include "foundation/log.h"
+#include "lanes/lane_session.h"
+#include "protocol/digest.h"
+#include "protocol/service_messages.h"
+
+namespace orchid::executor {
+
+bool LaneSession::has_room_for(const std::string& digest) const {
+  return worker_ == nullptr || worker_->has_room_for(digest);
+}
+
+/// The client has asked for none of this, but may meanwhile: then it waits for the answer. A module
+/// that cannot be loaded here was loaded where it was made. The worker ends of that, and its crew
+/// is formed anew; what is called there meanwhile finds no code.
+WorkerProcess::LoadDone LaneSession::when_made_loaded(const std::string& digest,
+                                                      const CodeService::Code& code) {
+  unasked_.insert(digest);
+  return [weak = weak_from_this(), digest, code](const std::expected<WorkerSlot, LoadFailure>& slot,
+                                                 std::chrono::microseconds link) {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    if (slot) return self->loaded(digest, code, *slot, link);
+    log::warn("event=made_module_not_loaded lease={} module={} reason=\"{}\"",
+              to_string(*self->lease_), short_digest(digest), slot.error().why.message);
+    if (self->unasked_.erase(digest) == 0)
+      self->not_loaded({.digest = digest, .code = {.cores = code, .kernels = nullptr}, .due = {}},
+                       slot.error());
+  };
+}
+
+void LaneSession::load_made(const std::string& digest, const CodeService::Code& code) {
+  if (over_ || worker_ == nullptr || worker_->is_loading(digest) ||
+      worker_->find_slot(digest) != nullptr)
+    return;
+  made_.insert(digest);
+  has_code_ = true;
+  worker_->load(
+      {.digest = digest, .code = code.file->get(), .tier = code.tier, .due = {}, .kept = true},
+      when_made_loaded(digest, code));
+}
+
+std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
+                                                     const CodeService::Code& code) {
+  if (over_ || worker_ == nullptr) return std::nullopt;
+  made_.insert(digest);
+  has_code_ = true;
+  WorkerProcess::LoadDone done;
+  if (!worker_->is_loading(digest)) done = when_made_loaded(digest, code);
+  const auto place = worker_->expect(
+      {.digest = digest, .code = -1, .tier = code.tier, .due = {}, .kept = true}, std::move(done));
+  return pack_place(place.slot, place.generation);
+}
+
+void LaneSession::fetch_module(const std::string& digest, ModuleFetches::Fetched fetched) {
+  if (made_.contains(digest))
+    return fetched(fail(ErrorCode::unsupported,
+                        "the module was made by a function, and only one that the program has "
+                        "loaded can get other constants: name that one by its digest"));
+  if (worker_ == nullptr || worker_->find_slot(digest) == nullptr)
+    return fetched(
+        fail(ErrorCode::not_found, "the crew has not loaded that module (Crew::function)"));
+  if (fetches_.add(digest, std::move(fetched), std::chrono::steady_clock::now()))
+    send(LaneNeedCode{digest});
+}
+
+/// True: nobody else waits for it.
+bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module) {
+  const auto waiting = fetches_.take(digest);
+  if (waiting.empty()) return false;
+  for (const ModuleFetches::Fetched& fetched : waiting) {
+    UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
+    if (copy)
+      fetched(std::move(copy));
+    else
+      fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
+  }
+  return worker_ == nullptr || worker_->find_slot(digest) != nullptr;
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,248 @@
+#include "lanes/modules_of_calls.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "data/clock_now.h"
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "protocol/constants.h"
+#include "protocol/digest.h"
+#include "protocol/lane_messages.h"
+
+namespace orchid::executor {
+namespace {
+
+/// Such a module is hashed in a tenth of a millisecond.
+constexpr ByteCount looked_at_freely = 64_KiB;
+
+/// No bytes have it: it is of a module, and of what its constants are set to.
+std::string digest_with(std::string_view base, std::string_view constants) {
+  const std::string text = fmt::format("orchid constants 1\n{}\n{}", base, constants);
+  return digest_of(as_bytes(text));
+}
+
+}  // namespace
+
+void ModulesOfCalls::say(std::uint64_t worker, ServiceAnswer answered, int descriptor,
+                         const Answer& answer) {
+  if (const auto making = makings_.find(worker); making != makings_.end()) {
+    making->second.waits = false;
+    making->second.answered = answered;
+  }
+  answer(answered, descriptor);
+}
+
+/// Functions choose how often that is.
+void ModulesOfCalls::refuse(std::uint64_t worker, std::uint32_t sequence, const Failure& why,
+                            const Answer& answer) {
+  log::debug("event=module_not_made worker={} code={} reason=\"{}\"", worker, to_string(why.code),
+             why.message);
+  say(worker,
+      {.verdict = ServiceVerdict::refused,
+       .sequence = sequence,
+       .code = why.code,
+       .message = why.message.substr(0, longest_service_message)},
+      -1, answer);
+}
+
+void ModulesOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
+                         const ServiceRequest& request, const Answer& answer) {
+  Making& making = makings_[worker];
+  // A depot that was killed has taken the answer with it, or not had it yet: then this comes twice.
+  // A room is made anew; what was compiled is still here.
+  const bool again = making.sequence == request.sequence;
+  if (again && making.waits) return;
+  if (again && request.ask != ServiceAsk::create_module) {
+    const bool with_code = request.ask == ServiceAsk::make_module && making.code &&
+                           making.answered.verdict == ServiceVerdict::done;
+    return answer(making.answered, with_code ? making.code->file->get() : -1);
+  }
+  making.sequence = request.sequence;
+  making.waits = true;
+  const auto session = lanes_.session_of(worker);
+  if (session == nullptr || !session->crew())
+    return refuse(worker, request.sequence,
+                  {ErrorCode::bad_request,
+                   "only a call of a crew makes modules: call the function through Client::crew"},
+                  answer);
+  if (request.ask == ServiceAsk::create_module) return create(worker, request, answer);
+  if (request.ask == ServiceAsk::make_module) return make(tenant, worker, request, answer);
+  share(worker, request, answer);
+}
+
+void ModulesOfCalls::create(std::uint64_t worker, const ServiceRequest& request,
+                            const Answer& answer) {
+  if (request.bytes == 0 || request.bytes > largest.value)
+    return refuse(worker, request.sequence,
+                  {ErrorCode::too_large,
+                   fmt::format("a module that a function makes has 1 byte to {}, and not {}",
+                               to_string(largest), to_string(ByteCount{request.bytes}))},
+                  answer);
+  auto room = MemoryFile::make_for_call(ByteCount{request.bytes});
+  auto file = room ? room->open_to_write() : Result<UniqueFd>(fail(room.error()));
+  if (!file) return refuse(worker, request.sequence, file.error(), answer);
+  Making& making = makings_[worker];
+  drop_room(making);
+  making.room = std::move(*room);
+  making.room_size = ByteCount{request.bytes};
+  making.code.reset();
+  say(worker, {.sequence = request.sequence, .bytes = request.bytes}, file->get(), answer);
+}
+
+/// Whoever still has it open is not to keep its pages.
+void ModulesOfCalls::drop_room(Making& making) {
+  if (making.room) making.room->empty();
+  making.room.reset();
+}
+
+/// Nobody can change it from here on.
+Result<UniqueFd> ModulesOfCalls::take_room(Making& making, ByteCount used) {
+  if (!making.room || used.value == 0 || used.value > making.room_size.value)
+    return fail(ErrorCode::bad_request, "no room of so many bytes was made for the module");
+  MemoryFile room = std::move(*std::exchange(making.room, std::nullopt));
+  if (auto sealed = room.seal_for_call(used); !sealed) {
+    room.empty();
+    return fail(std::move(sealed.error()));
+  }
+  if (auto fixed = room.fix_size(used); !fixed) return fail(std::move(fixed.error()));
+  return room.open_to_read();
+}
+
+/// Before anything is looked at.
+std::optional<Failure> ModulesOfCalls::fault_of(const LeaseTenant& tenant,
+                                                const ServiceRequest& request) {
+  if (!request.name.empty() && request.bytes > longest_constants)
+    return Failure{
+        ErrorCode::too_large,
+        fmt::format("the constants of a module have at most {} as text, and not {}",
+                    to_string(ByteCount{longest_constants}), to_string(ByteCount{request.bytes}))};
+  // Many bytes take this thread's time, known or not.
+  if (request.bytes > looked_at_freely.value) return quota_.refusal(tenant.uid, clock_now());
+  return std::nullopt;
+}
+
+/// All that it takes of this thread's time is the tenant's.
+void ModulesOfCalls::make(const LeaseTenant& tenant, std::uint64_t worker,
+                          const ServiceRequest& request, const Answer& answer) {
+  if (const auto fault = fault_of(tenant, request)) {
+    drop_room(makings_[worker]);
+    return refuse(worker, request.sequence, *fault, answer);
+  }
+  const MonotonicTime start = clock_now();
+  look_at(tenant, worker, request, answer);
+  const MonotonicTime end = clock_now();
+  quota_.spend(tenant.uid, end - start, end);
+}
+
+void ModulesOfCalls::look_at(const LeaseTenant& tenant, std::uint64_t worker,
+                             const ServiceRequest& request, const Answer& answer) {
+  auto bytes = take_room(makings_[worker], ByteCount{request.bytes});
+  if (!bytes) return refuse(worker, request.sequence, bytes.error(), answer);
+  const auto mapped = MappedFile::map(bytes->get(), {.limit = largest});
+  if (!mapped) return refuse(worker, request.sequence, mapped.error(), answer);
+  const std::string digest = request.name.empty()
+                                 ? digest_of(mapped->bytes())
+                                 : digest_with(request.name, as_text(mapped->bytes()));
+  const TenantModule module{.tenant = tenant.uid, .digest = digest};
+  const auto done = [this, asked = Asked{worker, request.sequence}, module,
+                     answer](const Result<CodeService::Code>& code) {
+    made(asked, module, code, answer);
+  };
+  // What is here already is compiled for nobody.
+  if (code_.find(module, done)) return;
+  if (!request.name.empty())
+    return specialise(module, worker,
+                      {.base = request.name, .constants = std::string(as_text(mapped->bytes()))},
+                      done);
+  const auto reserved = reserve(module.tenant);
+  if (!reserved) return done(fail(reserved.error()));
+  compile(module, {.bytes = std::move(*bytes), .digest_of_bytes = digest, .spent = nullptr},
+          *reserved, done);
+}
+
+Result<ModulesOfCalls::Reserved> ModulesOfCalls::reserve(std::uint32_t tenant) {
+  const MonotonicTime now = clock_now();
+  if (const auto refusal = quota_.refusal(tenant, now)) return fail(*refusal);
+  return quota_.reserve(tenant, now);
+}
+
+void ModulesOfCalls::compile(const TenantModule& module, CodeService::Made made,
+                             const Reserved& reserved, const CodeService::Done& done) {
+  made.spent = [this, module, reserved](std::chrono::microseconds time) {
+    log::info("event=module_compiled_for_function module={} tenant={} us={}",
+              short_digest(module.digest), module.tenant, time.count());
+    quota_.spend(module.tenant, time, clock_now());
+  };
+  code_.compile(module, std::move(made), done);
+}
+
+/// The module's bytes are the client's to send: the executor keeps code, not modules.
+void ModulesOfCalls::specialise(const TenantModule& module, std::uint64_t worker,
+                                const Parts& parts, const CodeService::Done& done) {
+  const auto reserved = reserve(module.tenant);
+  if (!reserved) return done(fail(reserved.error()));
+  if (auto parsed = parse_constants(parts.constants); !parsed) return done(fail(parsed.error()));
+  lanes_.session_of(worker)->fetch_module(
+      parts.base, [this, module, parts, reserved = *reserved, done](Result<UniqueFd> bytes) {
+        if (!bytes) return done(fail(bytes.error()));
+        fetched(module, parts, std::move(*bytes), reserved, done);
+      });
+}
+
+/// They are hashed on this thread.
+void ModulesOfCalls::fetched(const TenantModule& module, const Parts& parts, UniqueFd bytes,
+                             const Reserved& reserved, const CodeService::Done& done) {
+  const MonotonicTime start = clock_now();
+  compile(module,
+          {.bytes = std::move(bytes),
+           .digest_of_bytes = parts.base,
+           .constants = parts.constants,
+           .spent = nullptr},
+          reserved, done);
+  const MonotonicTime end = clock_now();
+  quota_.spend(module.tenant, end - start, end);
+}
+
+void ModulesOfCalls::made(const Asked& asked, const TenantModule& module,
+                          const Result<CodeService::Code>& code, const Answer& answer) {
+  const auto [worker, sequence] = asked;
+  const auto making = makings_.find(worker);
+  if (making == makings_.end() || making->second.sequence != sequence) return;  // nobody waits
+  if (!code) return refuse(worker, sequence, code.error(), answer);
+  making->second.digest = module.digest;
+  making->second.code = *code;
+  say(worker,
+      {.sequence = sequence,
+       .bytes = static_cast<std::uint64_t>(code->tier),
+       .message = module.digest},
+      code->file->get(), answer);
+}
+
+void ModulesOfCalls::share(std::uint64_t worker, const ServiceRequest& request,
+                           const Answer& answer) {
+  const Making& making = makings_[worker];
+  if (!making.code || making.digest != request.name)
+    return refuse(worker, request.sequence,
+                  {ErrorCode::bad_request, "the module was not made by this call"}, answer);
+  const auto session = lanes_.session_of(worker);
+  const auto members = lanes_.sessions_of(*session->crew());
+  for (const auto& member : members)
+    if (!member->has_room_for(request.name))
+      return refuse(worker, request.sequence,
+                    {ErrorCode::no_capacity,
+                     fmt::format("the crew has {} modules that its calls have made, which is the "
+                                 "most: make fewer, they stay until the crew ends",
+                                 modules_per_worker)},
+                    answer);
+  const auto place = session->adopt_made(request.name, *making.code);
+  if (!place)
+    return refuse(worker, request.sequence,
+                  {ErrorCode::unreachable, "the worker is being replaced"}, answer);
+  for (const auto& member : members)
+    if (member != session) member->load_made(request.name, *making.code);
+  say(worker, {.sequence = request.sequence, .bytes = *place}, -1, answer);
+}
+
+}  // namespace orchid::executor
