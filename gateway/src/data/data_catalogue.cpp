@@ -109,7 +109,8 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
             .secret = std::move(wanted.secret),
             .created = now,
             .expires = data_end(wanted.expires_in, now),
-            .copies = wanted.copies};
+            .copies = wanted.copies,
+            .durable = wanted.durable};
   if (!object.name.empty()) {
     Name& name = names_[key];
     object.version = std::max(name.newest, name.rooms.empty() ? 0 : *name.rooms.rbegin()) + 1;

@@ -208,6 +208,53 @@ TEST_CASE("an executor has the time to put data on disk for a large room") {
   CHECK(world.drops_of(id) >= 1);
 }
 
+TEST_CASE("durable data goes where it is kept as a file, and its seal has time for that") {
+  DataWorld world;
+  world.join(ExecutorId("plain"));
+  std::optional<Result<ReachableData>> made;
+  const auto make = [&] {
+    made.reset();
+    world.service.make({.tenant = {.uid = data_owner, .name = "anna"},
+                        .bytes = ByteCount{10},
+                        .name = "climate",
+                        .durable = true},
+                       [&](const Result<ReachableData>& result) { made = result; });
+  };
+  make();
+  REQUIRE(made.has_value());
+  REQUIRE_FALSE(made->has_value());
+  CHECK(made->error().code == ErrorCode::unsupported);
+  CHECK(made->error().message.find("--data-durable") != std::string::npos);
+
+  Executor keeper = DataWorld::executor_on("here", "n1", ExecutorId("keeper"));
+  keeper.keeps_data = true;
+  world.join(keeper);
+  make();
+  const auto [executor, id] = world.asked();
+  CHECK(executor == keeper.id);
+  CHECK(std::get<MakeData>(world.sent.back().second).terms.durable);
+  world.say(executor, DataMade{id});
+  std::optional<Result<ReachableData>> sealed;
+  world.service.seal(id, [&](const Result<ReachableData>& result) { sealed = result; });
+  world.clock.advance(seconds(20));                                    // of a slow disk
+  world.say(executor, DataDropped{make_data_id(), DataEnd::unknown});  // it looks at all then
+  CHECK_FALSE(sealed.has_value());
+  world.say(executor, DataRefused{id, ErrorCode::disk_full, "its file could not be written"});
+  REQUIRE(sealed.has_value());
+  REQUIRE_FALSE(sealed->has_value());
+  CHECK(sealed->error().code == ErrorCode::disk_full);
+  CHECK(sealed->error().message.find("its file could not be written") != std::string::npos);
+  CHECK(world.drops_of(id) == 1);
+  CHECK(world.service.list(data_owner).empty());
+  // The next one of that name is not held up by it.
+  make();
+  const auto again = world.asked();
+  world.say(again.first, DataMade{again.second});
+  world.service.seal(again.second, [&](const Result<ReachableData>& result) { sealed = result; });
+  world.say(again.first, DataSealed{again.second, ByteCount{10}});
+  CHECK((sealed->has_value() && (*sealed)->object.durable));
+}
+
 TEST_CASE("nothing is removed while an executor that has it may come back without knowing") {
   DataWorld world;
   world.join(lasting);
