@@ -100,6 +100,7 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
                                       to_string(wanted.bytes) +
                                       " more are too many; delete some of it ('orchid data list')");
   Kept& made = objects_[wanted.id];
+  made.may_return = wanted.durable;  // with the next executor that has its file
   made.precondition = std::move(wanted.precondition);
   DataObject& object = made.object;
   object = {.id = wanted.id,

@@ -255,6 +255,31 @@ TEST_CASE("durable data goes where it is kept as a file, and its seal has time f
   CHECK((sealed->has_value() && (*sealed)->object.durable));
 }
 
+TEST_CASE("durable data that is deleted does not come back with the next executor of its files") {
+  DataWorld world;
+  Executor keeper = DataWorld::executor_on("here", "n1", ExecutorId("keeper"));
+  keeper.keeps_data = true;
+  world.join(keeper);
+  std::optional<Result<ReachableData>> sealed;
+  const DataId id =
+      world.write({.bytes = ByteCount{10}, .name = "climate", .durable = true}, sealed);
+  const DataTerms terms = std::get<MakeData>(world.sent.front().second).terms;
+  world.say(keeper.id, DataSealed{id, ByteCount{10}});
+  REQUIRE((sealed.has_value() && sealed->has_value()));
+  REQUIRE(world.service.remove(data_owner, {.name = "climate"}, {}).has_value());
+  CHECK(world.drops_of(id) == 1);
+  // It ends before it has removed the file, and before anybody takes it for gone another one
+  // begins.
+  Executor next = DataWorld::executor_on("here", "n1", ExecutorId("next"));
+  next.keeps_data = true;
+  world.join(next, {DataHeld{.data = id, .terms = terms, .order = 1}});
+  CHECK(world.service.list(data_owner).empty());
+  CHECK(world.drops_of(id) == 2);
+  CHECK(world.sent.back().first == next.id);
+  world.say(next.id, DataDropped{id, DataEnd::deleted});
+  CHECK(world.service.list(data_owner).empty());
+}
+
 TEST_CASE("nothing is removed while an executor that has it may come back without knowing") {
   DataWorld world;
   world.join(lasting);
