@@ -61,6 +61,7 @@ struct PutArguments {
   std::uint32_t copies = 1;
   bool unnamed = false;
   bool only_new = false;
+  bool durable = false;
 
   [[nodiscard]] std::string name() const { return unnamed ? "" : words.front(); }
   [[nodiscard]] std::string file() const {
@@ -117,8 +118,10 @@ DataReader reader_of(const InputFile& input, const std::string& path, TransferBa
 }
 
 ExitStatus run_put_data(Shell& shell, const PutArguments& arguments) {
-  DataOptions options{
-      .if_match = arguments.if_match, .only_new = arguments.only_new, .copies = arguments.copies};
+  DataOptions options{.if_match = arguments.if_match,
+                      .only_new = arguments.only_new,
+                      .copies = arguments.copies,
+                      .durable = arguments.durable};
   if (arguments.unnamed && arguments.words.size() > 1)
     return shell.report_usage("with --unnamed there is a file alone, and no name");
   if (!arguments.expires.empty()) {
@@ -211,6 +214,7 @@ ExitStatus run_describe_data(Shell& shell, const std::string& reference, bool di
   table.add({"hosts", names_of_hosts(data.hosts)});
   if (!data.arriving_at.empty()) table.add({"being copied to", names_of_hosts(data.arriving_at)});
   table.add({"copies wanted", "at least " + std::to_string(data.copies_wanted)});
+  if (data.durable) table.add({"durable", "kept as a file"});
   table.add({"created", data.created});
   table.add({"expires", data.expires.empty() ? "never" : data.expires});
   shell.print(table.text());
@@ -262,6 +266,8 @@ void add_put(CLI::App& data, Shell& shell) {
   command->add_option("--if-match", arguments->if_match,
                       "only when the newest version has this id");
   command->add_flag("--new", arguments->only_new, "only when the name is not taken");
+  command->add_flag("--durable", arguments->durable,
+                    "its executor keeps it as a file, too, and the next one there has it again");
   command
       ->add_option("--copies", arguments->copies,
                    "at least so many are kept, on different hosts (default: 1)")

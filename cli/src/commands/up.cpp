@@ -35,6 +35,7 @@ struct UpArguments {
   std::string config;
   std::string data_memory;
   std::string data_spill;
+  std::string data_durable;
 };
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
@@ -123,6 +124,8 @@ Result<std::vector<std::string>> words_for_executor(Shell& shell,
   if (!words) return words;
   if (!arguments.data_spill.empty())
     words->insert(words->end(), {"--data-spill", arguments.data_spill});
+  if (!arguments.data_durable.empty())
+    words->insert(words->end(), {"--data-durable", arguments.data_durable});
   if (arguments.data_memory.empty()) return words;
   if (auto size = parse_byte_count(arguments.data_memory); !size)
     return fail(Failure{ErrorCode::bad_request, std::move(size.error().message)}.while_doing(
@@ -207,6 +210,12 @@ void add_up(CLI::App& app, Shell& shell) {
       ->add_option("--data-spill", arguments->data_spill,
                    "directory on a local disk where data goes when other data needs its memory; it "
                    "takes up to four times that memory there (default: none)")
+      ->check(CLI::ExistingDirectory)
+      ->transform([](const std::string& directory) { return fs::absolute(directory).string(); });
+  command
+      ->add_option("--data-durable", arguments->data_durable,
+                   "directory of yours alone where data that is put with --durable is kept as "
+                   "files, beyond the end of Orchid (default: none)")
       ->check(CLI::ExistingDirectory)
       ->transform([](const std::string& directory) { return fs::absolute(directory).string(); });
   command

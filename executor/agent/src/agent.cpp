@@ -39,7 +39,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       compilers_(io, children_, options_.compilers,
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
-      data_(io, options_.data, options_.data_spill),
+      data_(io, options_.data, options_.data_spill, options_.data_durable),
       data_of_calls_({.io = io_,
                       .data = data_,
                       .workers = workers_,

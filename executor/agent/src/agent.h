@@ -64,10 +64,11 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
-    DataBook::Options data;            // a budget of 0: it keeps no data objects
-    std::filesystem::path data_spill;  // where those go that do not fit; empty: nowhere
-    DataCopying::Options copying;      // of these
-    MemoryLeases::Options memory;      // likewise
+    DataBook::Options data;                       // a budget of 0: it keeps no data objects
+    std::filesystem::path data_spill;             // where those go that do not fit; empty: nowhere
+    std::optional<DurableFolder> data_durable{};  // where those are kept that are to outlive us
+    DataCopying::Options copying;                 // of these
+    MemoryLeases::Options memory;                 // likewise
     Depot::Options depots;
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.

@@ -44,6 +44,7 @@ void Agent::complete_hello(ControlHello& hello) {
   hello.copies_data = true;
   hello.leases_memory = true;
   hello.digests_data = true;
+  hello.keeps_data = options_.data_durable.has_value();
   hello.memory = memory_.introduce(now);
 }
 

@@ -187,6 +187,7 @@ struct Sizes {
   std::string data_memory;             // empty: not given
   std::string data_memory_per_tenant;  // likewise
   std::string data_spill;              // likewise
+  std::string data_durable;            // likewise
 };
 
 Result<void> read_data_memory(const Sizes& sizes, Configuration& c) {
@@ -204,6 +205,11 @@ Result<void> read_data_memory(const Sizes& sizes, Configuration& c) {
                 "--data-spill-size needs --data-spill, the directory");
   if (auto disk = read("--data-spill-size", sizes.data_spill, c.data_spill_size); !disk)
     return disk;
+  if (!sizes.data_durable.empty() && c.data_durable.empty())
+    return fail(ErrorCode::bad_configuration,
+                "--data-durable-size needs --data-durable, the directory");
+  if (auto files = read("--data-durable-size", sizes.data_durable, c.data_durable_size); !files)
+    return files;
   return read("--data-memory-per-tenant", sizes.data_memory_per_tenant, c.data_memory_per_tenant);
 }
 
@@ -233,6 +239,11 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
                  "(default: none: unnamed ones are dropped then)");
   app.add_option("--data-spill-size", sizes.data_spill,
                  "of that directory's disk, such as 16GiB (default: four times --data-memory)");
+  app.add_option("--data-durable", c.data_durable,
+                 "directory of this user alone where data objects that are to be durable are kept "
+                 "as files, which the next executor with it has again (default: none)");
+  app.add_option("--data-durable-size", sizes.data_durable,
+                 "of files there, such as 1TiB (default: 16 times --data-memory)");
   app.add_option("--code-store", sizes.code_store, "space for compiled code, such as 1GiB");
   app.add_option_function<unsigned>(
          "--compile-quota",

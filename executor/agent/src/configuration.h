@@ -42,8 +42,10 @@ struct Configuration {
   std::optional<ByteCount> data_memory_per_tenant;  // of that; default: all
   /// Where data objects go that others need the memory of. Default: nowhere.
   std::filesystem::path data_spill;
-  std::optional<ByteCount> data_spill_size;  // there at most; default: four times the memory
-  ByteCount code_store = 1_GiB;              // bound of the code store on disk
+  std::optional<ByteCount> data_spill_size;    // there at most; default: four times the memory
+  std::filesystem::path data_durable;          // where data is kept beyond our end; empty: nowhere
+  std::optional<ByteCount> data_durable_size;  // there at most; default: 16 times the memory
+  ByteCount code_store = 1_GiB;                // bound of the code store on disk
   /// That modules which functions make may take to compile in an hour, of each user; 1 and more.
   std::chrono::seconds compile_quota{60};
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none

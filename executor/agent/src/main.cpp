@@ -21,6 +21,7 @@
 #include "children/core_binding.h"
 #include "children/scheduling.h"
 #include "configuration.h"
+#include "data/durable_folder.h"
 #include "data/spill_file.h"
 #include "device/driver_environment.h"
 #include "fabric_probe.h"
@@ -265,16 +266,24 @@ Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostReso
   return DataBook::Options{
       .budget = data,
       .per_tenant = c.data_memory_per_tenant.value_or(data),
-      .disk = c.data_spill.empty() ? 0_B : c.data_spill_size.value_or(ByteCount{4 * data.value})};
+      .disk = c.data_spill.empty() ? 0_B : c.data_spill_size.value_or(ByteCount{4 * data.value}),
+      .durable =
+          c.data_durable.empty() ? 0_B : c.data_durable_size.value_or(ByteCount{16 * data.value})};
 }
 
-void describe_data(const Configuration& c, const DataBook::Options& data, const std::string& host,
-                   Agent::Options& options) {
+Result<void> describe_data(const Configuration& c, const DataBook::Options& data,
+                           const std::string& host, Agent::Options& options) {
   options.data = data;
   options.data_spill = c.data_spill;
+  if (!c.data_durable.empty()) {
+    auto folder = DurableFolder::open(c.data_durable);
+    if (!folder) return fail(std::move(folder.error()).while_doing("--data-durable"));
+    options.data_durable = std::move(*folder);
+  }
   options.copying = {
       .program = c.program_directory / "orchid-copy", .listen = host, .scheduling = c.scheduling};
   options.memory = {.program = c.program_directory / "orchid-memory", .listen = host};
+  return {};
 }
 
 Result<void> serve(const Configuration& c) {
@@ -323,7 +332,7 @@ Result<void> serve(const Configuration& c) {
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
-  describe_data(c, *data, lanes->host, options);
+  if (auto described = describe_data(c, *data, lanes->host, options); !described) return described;
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

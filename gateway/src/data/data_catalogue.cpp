@@ -100,6 +100,7 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
                                       to_string(wanted.bytes) +
                                       " more are too many; delete some of it ('orchid data list')");
   Kept& made = objects_[wanted.id];
+  made.may_return = wanted.durable;  // with the next executor that has its file
   made.precondition = std::move(wanted.precondition);
   DataObject& object = made.object;
   object = {.id = wanted.id,
@@ -109,7 +110,8 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
             .secret = std::move(wanted.secret),
             .created = now,
             .expires = data_end(wanted.expires_in, now),
-            .copies = wanted.copies};
+            .copies = wanted.copies,
+            .durable = wanted.durable};
   if (!object.name.empty()) {
     Name& name = names_[key];
     object.version = std::max(name.newest, name.rooms.empty() ? 0 : *name.rooms.rbegin()) + 1;

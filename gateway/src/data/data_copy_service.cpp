@@ -191,7 +191,8 @@ void DataCopyService::perform(const MakeCopyRoom& action) {
                              .expires_in = {},
                              .secret = object->secret,
                              .holder_uid = options_.owner,
-                             .copies = object->copies},
+                             .copies = object->copies,
+                             .durable = object->durable},
                    .write_within = time_to_write(object->bytes),
                    .created_ago = std::chrono::duration_cast<milliseconds>(now - object->created)};
   // What an executor cannot read it would be told for ever.

@@ -45,7 +45,8 @@ Json describe(const DataObject& object, const DataMoment& moment) {
       {"hosts", hosts_of(object.holders)},
       {"arriving_at", hosts_of(object.arriving)},
       {"copies", object.holders.size()},
-      {"copies_wanted", object.copies}};
+      {"copies_wanted", object.copies},
+      {"durable", object.durable}};
   if (object.state == DataState::lost) {
     json["last_host"] = object.last_host;
     json["why_lost"] = object.why_lost;

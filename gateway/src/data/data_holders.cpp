@@ -198,6 +198,7 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
                     .order = std::min(held.order, largest_believed),
                     .expires = data_end(terms.expires_in, now),
                     .copies = terms.copies,
+                    .durable = terms.durable,
                     .digest = held.digest};
   if (!object.name.empty() && !take_name(object, drops, now)) lose_name(object, now);
   by_tenant_[object.tenant.uid].insert(object.id);
@@ -268,7 +269,10 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
     // Also with a copy that it may have sealed meanwhile; or with a room that it may seal yet, when
     // who wrote it does not count on it.
     found.may_return |= found.object.order != 0;
-    lose_copy(id, executor, "its executor there has ended");
+    lose_copy(id, executor,
+              found.object.durable ? "its executor there has ended, which may have "
+                                     "it in a file: start one there again"
+                                   : "its executor there has ended");
   }
   // What it has not confirmed it still has, should it come back.
   for (const auto& [id, tenant] : at_.at(executor).doomed)
@@ -309,8 +313,9 @@ void DataCatalogue::dropped(const ExecutorId& executor, DataId id, DataEnd reaso
       erase_expired(id, executor);
     else
       lose_copy(id, executor,
-                reason == DataEnd::evicted ? "it made room for others there"
-                                           : "its executor has dropped it");
+                reason == DataEnd::evicted   ? "it made room for others there"
+                : reason == DataEnd::spoiled ? "its file there is not what was written"
+                                             : "its executor has dropped it");
     at_[executor].doomed.erase(id);
   }
   const auto now_there = at_.find(executor);

@@ -1,9 +1,14 @@
 #include "data/data_requests.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "foundation/base64.h"
+#include "foundation/random.h"
 #include "http/problem.h"
 #include "http/request_options.h"
 #include "protocol/limits.h"
@@ -31,6 +36,21 @@ Result<std::uint32_t> parse_copies(const Request& request) {
   return static_cast<std::uint32_t>(*copies);
 }
 
+Result<bool> parse_durable(const Request& request) {
+  if (!request.headers.has(Header::orchid_durable)) return false;
+  const std::string_view text = request.header(Header::orchid_durable);
+  if (text == "true" || text == "false") return text == "true";
+  return fail(ErrorCode::bad_request, "Orchid-Durable must be true or false");
+}
+
+/// As RFC 9530 has it; empty: it is not known.
+std::string repr_digest(std::string_view digest) {
+  constexpr std::string_view algorithm = "sha256:";
+  const auto bytes = digest.starts_with(algorithm) ? from_hex(digest.substr(algorithm.size()))
+                                                   : std::optional<std::vector<std::byte>>{};
+  return bytes ? "sha-256=:" + to_base64(*bytes) + ":" : std::string();
+}
+
 }  // namespace
 
 Response refuse_data(const Failure& failure) {
@@ -43,7 +63,10 @@ Response refuse_data(const Failure& failure) {
 std::string etag(const DataObject& object) { return "\"" + to_string(object.id) + "\""; }
 
 Response named(Response response, const DataObject& object) {
-  return std::move(response.with("ETag", etag(object)).with("Orchid-Data", label_of(object)));
+  response.with("ETag", etag(object)).with("Orchid-Data", label_of(object));
+  if (const std::string digest = repr_digest(object.digest); !digest.empty())
+    response.with("Repr-Digest", digest);
+  return response;
 }
 
 Result<DataService::NewData> parse_new_data(const Request& request, ByteCount bytes) {
@@ -69,6 +92,9 @@ Result<DataService::NewData> parse_new_data(const Request& request, ByteCount by
   auto copies = parse_copies(request);
   if (!copies) return fail(std::move(copies.error()));
   if (*copies != 0) wanted.copies = *copies;
+  auto durable = parse_durable(request);
+  if (!durable) return fail(std::move(durable.error()));
+  wanted.durable = *durable;
   return wanted;
 }
 

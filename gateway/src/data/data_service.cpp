@@ -19,6 +19,10 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t secret_bytes = 32;
 
+milliseconds time_to_seal(const DataObject& object) {
+  return object.durable ? time_to_keep(object.bytes) : gateway::time_to_seal(object.bytes);
+}
+
 }  // namespace
 
 DataService::DataService(Parts parts, Options options)
@@ -70,6 +74,7 @@ void DataService::make(NewData wanted, Done<ReachableData> done) {
                                     .secret = random_hex(secret_bytes),
                                     .expires_in = wanted.expires_in,
                                     .copies = wanted.copies,
+                                    .durable = wanted.durable,
                                     .precondition = std::move(wanted.precondition)},
                                    parts_.loop.now());
   if (!room) return done(fail(std::move(room.error())));
@@ -105,7 +110,8 @@ void DataService::ask_next(DataId id) {
                              .expires_in = {},
                              .secret = object->secret,
                              .holder_uid = options_.owner,
-                             .copies = object->copies},
+                             .copies = object->copies,
+                             .durable = object->durable},
                    .write_within = time_to_write(object->bytes)};
   // Its time runs from its last byte on, and ends by our word; the executor's own is for when there
   // is no gateway.
@@ -128,6 +134,7 @@ const Executor* DataService::keeper_for(const DataObject& object,
     const bool may_keep = executor.data_memory && executor.state == ExecutorState::connected &&
                           executor.ends > now && !executor.grant.draining &&
                           executor.host.boot_id == parts_.broker.boot_id() &&
+                          (executor.keeps_data || !object.durable) &&
                           Capacity::serves(executor, object.tenant) && !asked.contains(id);
     if (!may_keep) continue;
     const std::uint64_t used = catalogue_.used_at(id).value;
@@ -153,6 +160,12 @@ Failure DataService::no_keeper(const DataObject& object) const {
   if (parts_.loop.now() < executors_back_ && !any)
     return {ErrorCode::unreachable,
             "the gateway has just started, and its executors are not back yet: try again"};
+  if (any && object.durable && std::ranges::none_of(executors, [](const auto& entry) {
+        return entry.second.state == ExecutorState::connected && entry.second.keeps_data;
+      }))
+    return {ErrorCode::unsupported,
+            "no executor keeps data as files: start one with --data-durable DIRECTORY, or leave "
+            "Orchid-Durable out"};
   return {ErrorCode::no_data_memory,
           any ? "only executors on the gateway's own host can be given data, and none that keeps "
                 "data for you is connected there: start one there"
@@ -177,6 +190,11 @@ void DataService::hear(const ExecutorId& executor, const DataRefused& message) {
   if (copies_.hear(executor, message)) return;
   const auto making = making_.find(message.data);
   const DataObject* object = catalogue_.room(message.data);
+  const auto sealing = sealing_.find(message.data);
+  if (sealing != sealing_.end() && sealing->second.is_asked && object != nullptr &&
+      object->holders.front().executor == executor)
+    return refuse_seal(message.data,
+                       {message.code, object->holders.front().host + ": " + message.message});
   if (making == making_.end()) return;
   if (object != nullptr && object->holders.front().executor != executor) return;
   const Executor* keeper = parts_.broker.hosts().find(executor);
@@ -206,7 +224,7 @@ void DataService::seal(DataId id, Done<ReachableData> done) {
     return done(fail(catalogue_.publish(id, none, parts_.loop.now()).error()));
   }
   sealing_[id] = {.number = next_sealing_++,
-                  .due = parts_.loop.now() + options_.answer_within + time_to_seal(object->bytes),
+                  .due = parts_.loop.now() + options_.answer_within + time_to_seal(*object),
                   .done = std::move(done)};
   ask_to_seal(id);
 }
@@ -225,7 +243,7 @@ void DataService::ask_to_seal(DataId id) {
   const DataObject& object = *catalogue_.room(id);
   const MonotonicTime now = parts_.loop.now();
   sealing.is_asked = true;
-  sealing.due = now + options_.answer_within + time_to_seal(object.bytes);
+  sealing.due = now + options_.answer_within + time_to_seal(object);
   SealData message{.data = id, .order = object.order};
   // From the last byte on, as ours.
   if (object.expires != MonotonicTime::max())
@@ -296,47 +314,6 @@ void DataService::abandon(DataId id) {
 
 void DataService::drop(const DataDrops& drops) {
   for (const DataDrop& one : drops) parts_.send(one.executor, DropData{one.data});
-}
-
-/// Rooms whose executor does not answer, or has lost them.
-void DataService::give_up_late(MonotonicTime now) {
-  std::vector<DataId> unasked;
-  for (const auto& [id, making] : making_)
-    if (now >= making.due || catalogue_.room(id) == nullptr) unasked.push_back(id);
-  for (const DataId& id : unasked) {
-    Making& making = making_.at(id);
-    making.refused = Failure{ErrorCode::unreachable, "the executor does not answer: try again"};
-    if (const DataObject* object = catalogue_.room(id))
-      parts_.send(object->holders.front().executor, DropData{id});
-    ask_next(id);
-  }
-  std::vector<std::function<void()>> unwritten;
-  std::erase_if(writing_, [&](auto& entry) {
-    if (catalogue_.room(entry.first) != nullptr) return false;
-    unwritten.push_back(std::move(entry.second));
-    return true;
-  });
-  for (const auto& gone : unwritten) gone();
-  give_up_seals(now);
-}
-
-/// Whether the executor has done it is not known: it is told to drop the object, which it does,
-/// unless this gateway ends before it is told.
-void DataService::give_up_seals(MonotonicTime now) {
-  std::vector<DataId> unsealed;
-  for (const auto& [id, sealing] : sealing_)
-    if (now >= sealing.due || catalogue_.room(id) == nullptr) unsealed.push_back(id);
-  for (const DataId& id : unsealed) {
-    const auto done = std::move(sealing_.at(id).done);
-    const bool is_open = sealing_.at(id).is_asked && catalogue_.room(id) != nullptr;
-    abandon(id);
-    sealing_.erase(id);
-    done(fail(ErrorCode::unreachable,
-              is_open ? "the executor does not answer, and was told to keep nothing of it: look "
-                        "whether it is there, then send it again"
-                      : "its room was given up before it was sealed: send it again"));
-  }
-  if (!unsealed.empty()) ask_to_seal_waiting();
 }
 
 void DataService::tick(MonotonicTime now) {

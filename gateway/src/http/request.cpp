@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> 
     "orchid-copies",
     "orchid-data",
     "orchid-deadline-ms",
+    "orchid-durable",
     "orchid-expires-in",
     "orchid-host-kind",
     "orchid-output",

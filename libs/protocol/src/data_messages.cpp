@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 5> data_end_names{"deleted", "expired", "evicted",
-                                                         "unfinished", "unknown"};
+constexpr std::array<std::string_view, 6> data_end_names{"deleted",    "expired", "evicted",
+                                                         "unfinished", "unknown", "spoiled"};
 constexpr std::size_t data_secret_digits = 64;
 constexpr std::size_t longest_reference = 128;
 constexpr std::size_t transfer_key_digits = 32;
@@ -39,6 +39,7 @@ void describe_data(Json& json, const DataTerms& terms) {
   json["secret"] = terms.secret;
   if (terms.holder_uid) json["holder_uid"] = *terms.holder_uid;
   if (terms.copies != 1) json["copies"] = terms.copies;
+  if (terms.durable) json["durable"] = true;
   if (terms.expires_in) json["expires_in_ms"] = terms.expires_in->count();
 }
 
@@ -203,6 +204,7 @@ DataTerms parse_data_terms(const JsonObject& f, bool numbered = true) {
   if (f.has("holder_uid")) terms.holder_uid = f.number<std::uint32_t>("holder_uid");
   if (f.has("expires_in_ms")) terms.expires_in = parse_data_time(f, "expires_in_ms");
   if (f.has("copies")) terms.copies = parse_copies(f);
+  if (f.has("durable")) terms.durable = f.flag("durable");
   return terms;
 }
 
@@ -352,28 +354,44 @@ DataMemory parse_data_memory(const JsonObject& f) {
   return {.bytes = parse_data_bytes(memory, "bytes"), .used = parse_data_bytes(memory, "used")};
 }
 
+namespace {
+
+Json to_json(const DataHeld& held) {
+  Json json{{"data", to_string(held.data)},
+            {"created_ms_ago", held.created_ago.count()},
+            {"order", held.order}};
+  describe_data(json, held.terms);
+  if (!held.digest.empty()) json["digest"] = held.digest;
+  return json;
+}
+
+DataHeld parse_one_held(const JsonObject& f) {
+  return {.data = f.parsed("data", parse_data_id, "must be the id of data"),
+          .terms = parse_data_terms(f),
+          .created_ago = parse_data_time(f, "created_ms_ago"),
+          .order = parse_data_order(f),
+          .digest = f.has("digest") ? parse_data_digest(f) : std::string()};
+}
+
+}  // namespace
+
+std::string encode(const DataHeld& held) { return to_json(held).dump(); }
+
+Result<DataHeld> parse_held_data(std::string_view text) {
+  JsonDocument document(text);
+  return document.finish(parse_one_held(document.root()));
+}
+
 Json to_json(const std::vector<DataHeld>& held) {
   Json list = Json::array();
-  for (const DataHeld& one : held) {
-    Json json{{"data", to_string(one.data)},
-              {"created_ms_ago", one.created_ago.count()},
-              {"order", one.order}};
-    describe_data(json, one.terms);
-    if (!one.digest.empty()) json["digest"] = one.digest;
-    list.push_back(std::move(json));
-  }
+  for (const DataHeld& one : held) list.push_back(to_json(one));
   return list;
 }
 
 std::vector<DataHeld> parse_data_held(const std::vector<JsonObject>& list) {
   std::vector<DataHeld> held;
   held.reserve(list.size());
-  for (const JsonObject& f : list)
-    held.push_back({.data = parse_data(f),
-                    .terms = parse_data_terms(f),
-                    .created_ago = parse_data_time(f, "created_ms_ago"),
-                    .order = parse_data_order(f),
-                    .digest = f.has("digest") ? parse_data_digest(f) : std::string()});
+  for (const JsonObject& f : list) held.push_back(parse_one_held(f));
   return held;
 }
 

@@ -27,6 +27,7 @@ std::vector<std::string> headers_of(const DataOptions& options) {
   if (options.only_new) headers.emplace_back("If-None-Match: *");
   if (options.expires_in.count() > 0)
     headers.push_back("Orchid-Expires-In: " + std::to_string(options.expires_in.count()));
+  if (options.durable) headers.emplace_back("Orchid-Durable: true");
   if (options.copies > 1) headers.push_back("Orchid-Copies: " + std::to_string(options.copies));
   return headers;
 }

@@ -210,6 +210,78 @@ TEST_CASE("an executor has the time to put data on disk for a large room") {
   CHECK(world.drops_of(id) >= 1);
 }
 
+TEST_CASE("durable data goes where it is kept as a file, and its seal has time for that") {
+  DataWorld world;
+  world.join(ExecutorId("plain"));
+  std::optional<Result<ReachableData>> made;
+  const auto make = [&] {
+    made.reset();
+    world.service.make({.tenant = {.uid = data_owner, .name = "anna"},
+                        .bytes = ByteCount{10},
+                        .name = "climate",
+                        .durable = true},
+                       [&](const Result<ReachableData>& result) { made = result; });
+  };
+  make();
+  REQUIRE(made.has_value());
+  REQUIRE_FALSE(made->has_value());
+  CHECK(made->error().code == ErrorCode::unsupported);
+  CHECK(made->error().message.find("--data-durable") != std::string::npos);
+
+  Executor keeper = DataWorld::executor_on("here", "n1", ExecutorId("keeper"));
+  keeper.keeps_data = true;
+  world.join(keeper);
+  make();
+  const auto [executor, id] = world.asked();
+  CHECK(executor == keeper.id);
+  CHECK(std::get<MakeData>(world.sent.back().second).terms.durable);
+  world.say(executor, DataMade{id});
+  std::optional<Result<ReachableData>> sealed;
+  world.service.seal(id, [&](const Result<ReachableData>& result) { sealed = result; });
+  world.clock.advance(seconds(20));                                    // of a slow disk
+  world.say(executor, DataDropped{make_data_id(), DataEnd::unknown});  // it looks at all then
+  CHECK_FALSE(sealed.has_value());
+  world.say(executor, DataRefused{id, ErrorCode::disk_full, "its file could not be written"});
+  REQUIRE(sealed.has_value());
+  REQUIRE_FALSE(sealed->has_value());
+  CHECK(sealed->error().code == ErrorCode::disk_full);
+  CHECK(sealed->error().message.find("its file could not be written") != std::string::npos);
+  CHECK(world.drops_of(id) == 1);
+  CHECK(world.service.list(data_owner).empty());
+  // The next one of that name is not held up by it.
+  make();
+  const auto again = world.asked();
+  world.say(again.first, DataMade{again.second});
+  world.service.seal(again.second, [&](const Result<ReachableData>& result) { sealed = result; });
+  world.say(again.first, DataSealed{again.second, ByteCount{10}});
+  CHECK((sealed->has_value() && (*sealed)->object.durable));
+}
+
+TEST_CASE("durable data that is deleted does not come back with the next executor of its files") {
+  DataWorld world;
+  Executor keeper = DataWorld::executor_on("here", "n1", ExecutorId("keeper"));
+  keeper.keeps_data = true;
+  world.join(keeper);
+  std::optional<Result<ReachableData>> sealed;
+  const DataId id =
+      world.write({.bytes = ByteCount{10}, .name = "climate", .durable = true}, sealed);
+  const DataTerms terms = std::get<MakeData>(world.sent.front().second).terms;
+  world.say(keeper.id, DataSealed{id, ByteCount{10}});
+  REQUIRE((sealed.has_value() && sealed->has_value()));
+  REQUIRE(world.service.remove(data_owner, {.name = "climate"}, {}).has_value());
+  CHECK(world.drops_of(id) == 1);
+  // It ends before it has removed the file, and before anybody takes it for gone another one
+  // begins.
+  Executor next = DataWorld::executor_on("here", "n1", ExecutorId("next"));
+  next.keeps_data = true;
+  world.join(next, {DataHeld{.data = id, .terms = terms, .order = 1}});
+  CHECK(world.service.list(data_owner).empty());
+  CHECK(world.drops_of(id) == 2);
+  CHECK(world.sent.back().first == next.id);
+  world.say(next.id, DataDropped{id, DataEnd::deleted});
+  CHECK(world.service.list(data_owner).empty());
+}
+
 TEST_CASE("nothing is removed while an executor that has it may come back without knowing") {
   DataWorld world;
   world.join(lasting);

@@ -101,19 +101,27 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
   }
   if (left_.contains(request.data))
     return fail(ErrorCode::conflict, "an object with this id was dropped, and is still in use");
+  const bool is_durable = terms.durable && !request.created_ago;  // copies have no files
+  if (is_durable)
+    if (auto may = check_durable({terms.tenant.uid, terms.bytes}); !may)
+      return fail(std::move(may.error()));
   // For a copy nothing goes that may be the last one: who orders it knows what can.
   auto victims = evict_for({terms.tenant.uid, terms.bytes}, /*is_new=*/true,
                            /*may_evict=*/!request.created_ago.has_value());
   if (!victims) return victims;
   charge(terms.tenant.uid, terms.bytes);
-  objects_.emplace(request.data,
+  Object& made =
+      objects_
+          .emplace(request.data,
                    Object{.terms = terms,
                           .is_copy = request.created_ago.has_value(),
                           .write_by = time_after(now, request.write_within),
                           .created = now - request.created_ago.value_or(milliseconds(0)),
                           .expires = terms.expires_in ? time_after(now, *terms.expires_in)
                                                       : MonotonicTime::max(),
-                          .used = now});
+                          .used = now})
+          .first->second;
+  if (is_durable) charge_file(made);
   return victims;
 }
 
@@ -223,7 +231,9 @@ bool DataBook::drop_slowly(const DataId& data) {
 
 bool DataBook::drop_unless_used(const DataId& data) {
   const auto found = objects_.find(data);
-  if (found == objects_.end() || !found->second.sealed || found->second.pins != 0) return false;
+  if (found == objects_.end() || !found->second.sealed || found->second.pins != 0 ||
+      found->second.is_durable)
+    return false;
   remove(found);
   return true;
 }
@@ -291,6 +301,9 @@ DataBook::Objects::iterator DataBook::remove(Objects::iterator object) {
   auto& [data, was] = *object;
   forget_maker(data, was);
   take_off_disk(was);
+  if (was.is_durable)
+    for (Share* share : {&used_, &used_by_.at(was.terms.tenant.uid)})
+      share->durable.value -= was.terms.bytes.value;
   const std::uint32_t tenant = was.terms.tenant.uid;
   if (was.pins > 0)
     left_.emplace(data, Left{.bytes = was.in_memory(), .tenant = tenant, .pins = was.pins});
@@ -329,22 +342,25 @@ std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known)
 std::vector<DataId> DataBook::drop_all() { return keep_only({}); }
 
 std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
-  using std::chrono::duration_cast;
   std::vector<DataHeld> held;
-  for (const auto& [data, object] : objects_) {
-    if (!object.sealed || object.made_by) continue;
-    DataHeld one{.data = data,
-                 .terms = object.terms,
-                 .created_ago = duration_cast<milliseconds>(now - object.created),
-                 .order = object.order,
-                 .digest = object.digest};
-    one.terms.expires_in.reset();
-    if (object.expires != MonotonicTime::max())
-      one.terms.expires_in =
-          std::max(milliseconds(0), duration_cast<milliseconds>(object.expires - now));
-    held.push_back(std::move(one));
-  }
+  for (const auto& [data, object] : objects_)
+    if (object.sealed && !object.made_by) held.push_back(describe(data, now));
   return held;
+}
+
+DataHeld DataBook::describe(const DataId& data, MonotonicTime now) const {
+  using std::chrono::duration_cast;
+  const Object& object = objects_.at(data);
+  DataHeld one{.data = data,
+               .terms = object.terms,
+               .created_ago = duration_cast<milliseconds>(now - object.created),
+               .order = object.order,
+               .digest = object.digest};
+  one.terms.expires_in.reset();
+  if (object.expires != MonotonicTime::max())
+    one.terms.expires_in =
+        std::max(milliseconds(0), duration_cast<milliseconds>(object.expires - now));
+  return one;
 }
 
 void DataBook::keep_digest(const DataId& data, std::string digest) {

@@ -27,7 +27,8 @@ namespace orchid::executor {
 /// number of places.
 ///
 /// A sealed object that nobody uses may be put on disk: then it is there, has its place, and is not
-/// charged, until it is read back.
+/// charged, until it is read back. One that is kept as a file is on disk already, and goes there
+/// for nothing; its file is charged for itself, from `make` on.
 class DataBook {
  public:
   struct Options {
@@ -38,13 +39,15 @@ class DataBook {
     std::size_t most_per_tenant = limits::data_per_executor / 4;
     std::size_t most_readers = 256;  // of one tenant's objects together, at the same time
     ByteCount disk = {};             // for what does not fit into the budget; 0: none is used
+    ByteCount durable = {};          // of files that outlive us; 0: none is kept
   };
   explicit DataBook(const Options& options) : options_(options) {}
 
   /// Room for an object; the names of those that it took the place of: none for a copy's.
   /// Idempotent: a room that is there with the same terms is answered as if it were new. Errors,
   /// nothing changed: `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict`
-  /// (the id with other terms, or sealed).
+  /// (the id with other terms, or sealed); of one that is to be kept as a file: `unsupported`,
+  /// `disk_full`.
   [[nodiscard]] Result<std::vector<DataId>> make(const MakeData& request, MonotonicTime now);
   /// Whether a peer of that uid may have its bytes. Only one writer opens a room; whoever reads is
   /// counted until `stop_reading`. Errors: `denied` (no such object, a wrong secret, another user:
@@ -95,7 +98,7 @@ class DataBook {
   /// The gateway knows it from now on. False: it is not there any more.
   bool publish(const DataAccepted::Object& object, std::optional<std::uint32_t> holder_uid,
                MonotonicTime now);
-  /// True when it was there, and sealed, and nobody uses it.
+  /// True when it was there, and sealed, and nobody uses it, and there is no file of it.
   bool drop_unless_used(const DataId& data);
   /// A worker of that tenant has it mapped from now on. `worker`: what its own call has made, too.
   /// Errors: `data_lost` (not there, or not sealed, or another call's that was not published),
@@ -144,6 +147,18 @@ class DataBook {
   [[nodiscard]] ByteCount on_disk() const { return used_.on_disk; }
   [[nodiscard]] ByteCount disk() const { return options_.disk; }
 
+  // What is kept as a file.
+
+  /// A file of it is there, from an earlier process: it is sealed, on disk, and kept. Errors,
+  /// nothing changed: `conflict` (the id is known), `no_data_memory` (there are too many objects).
+  [[nodiscard]] Result<void> adopt(const DataHeld& held, MonotonicTime now);
+  /// It is to be, and is not yet.
+  [[nodiscard]] bool lacks_file(const DataId& data) const;
+  /// It is from now on.
+  void keep_file(const DataId& data);
+  [[nodiscard]] bool has_file(const DataId& data) const;
+  [[nodiscard]] ByteCount durable_used() const { return used_.durable; }
+
   /// What is over now: it is dropped.
   [[nodiscard]] std::vector<DataDropped> end_overdue(MonotonicTime now);
   /// Drops all others, but for what calls have made and not published; their ids.
@@ -157,6 +172,8 @@ class DataBook {
 
   /// The sealed ones, with the time that they have left.
   [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;
+  /// One that is there, sealed or not.
+  [[nodiscard]] DataHeld describe(const DataId& data, MonotonicTime now) const;
   [[nodiscard]] bool contains(const DataId& data) const { return objects_.contains(data); }
   /// It is sealed, that tenant's, and there for that worker; for any of the tenant's without one.
   [[nodiscard]] bool has_for(const DataId& data, std::uint32_t tenant,
@@ -187,12 +204,16 @@ class DataBook {
     std::uint64_t sealed_as = 0;           // of those that calls seal, in their order
     enum class Place : std::uint8_t { memory, to_disk, disk, from_disk };
     Place place = Place::memory;
+    bool is_durable = false;  // its file is charged
+    bool has_file = false;    // which is whole
     /// Sealed; and what a call has made is nobody else's before it is published.
     [[nodiscard]] bool is_there_for(const std::optional<std::uint64_t>& worker) const {
       return sealed && (!made_by || made_by == worker);
     }
     [[nodiscard]] bool is_idle() const { return sealed && pins == 0 && !made_by; }
-    [[nodiscard]] bool may_be_evicted() const { return is_idle() && terms.name.empty(); }
+    [[nodiscard]] bool may_be_evicted() const {
+      return is_idle() && terms.name.empty() && !is_durable;
+    }
     [[nodiscard]] bool may_be_spilled() const {
       return is_idle() && place == Place::memory && terms.bytes.value != 0;
     }
@@ -201,7 +222,7 @@ class DataBook {
       return place == Place::disk ? ByteCount{} : terms.bytes;
     }
     [[nodiscard]] ByteCount on_disk() const {
-      return place == Place::memory ? ByteCount{} : terms.bytes;
+      return place == Place::memory || has_file ? ByteCount{} : terms.bytes;
     }
   };
   using Objects = std::unordered_map<DataId, Object>;
@@ -216,6 +237,7 @@ class DataBook {
     ByteCount bytes;
     std::size_t objects = 0;
     ByteCount on_disk;
+    ByteCount durable;
   };
   /// What `demand` is beyond the tenant's part, and beyond the budget when so much is free of it.
   [[nodiscard]] ByteCount over_share(const Demand& demand) const;
@@ -223,7 +245,10 @@ class DataBook {
   /// What goes for it, with a place for one object more: it is removed. Errors: as of `make`.
   [[nodiscard]] Result<std::vector<DataId>> evict_for(const Demand& demand, bool is_new,
                                                       bool may_evict);
-  [[nodiscard]] ByteCount disk_of_tenant() const;
+  /// A tenant has the same part of a disk as of the budget.
+  [[nodiscard]] ByteCount part_of_tenant(ByteCount disk) const;
+  [[nodiscard]] Result<void> check_durable(const Demand& demand) const;
+  void charge_file(Object& object);
   void put_on_disk(const Object& object);
   void take_off_disk(const Object& object);
   [[nodiscard]] std::optional<std::vector<DataId>> find_victims(

@@ -10,16 +10,15 @@ bool DataBook::fits(const Demand& demand) const {
   return over_share(demand).value == 0 && over_budget(demand, {}).value == 0;
 }
 
-/// A tenant has the same part of the disk as of the budget.
-ByteCount DataBook::disk_of_tenant() const {
-  if (options_.per_tenant >= options_.budget) return options_.disk;
+ByteCount DataBook::part_of_tenant(ByteCount disk) const {
+  if (options_.per_tenant >= options_.budget) return disk;
   const double part =
       static_cast<double>(options_.per_tenant.value) / static_cast<double>(options_.budget.value);
-  return {static_cast<std::uint64_t>(static_cast<double>(options_.disk.value) * part)};
+  return {static_cast<std::uint64_t>(static_cast<double>(disk.value) * part)};
 }
 
 std::optional<DataId> DataBook::next_to_spill(const Demand& demand) const {
-  if (options_.disk.value == 0 || fits(demand)) return std::nullopt;
+  if (fits(demand)) return std::nullopt;
   // What is the tenant's own helps against both.
   const ByteCount own = over_share(demand);
   const bool only_own = own.value != 0;
@@ -39,12 +38,15 @@ std::optional<DataId> DataBook::next_to_spill(const Demand& demand) const {
   for (const auto& object : candidates) {
     const std::uint32_t tenant = object->second.terms.tenant.uid;
     const std::uint64_t bytes = object->second.terms.bytes.value;
+    const std::uint64_t written = object->second.has_file ? 0 : bytes;
     std::uint64_t& of_tenant =
         disk_of.try_emplace(tenant, share_of(tenant).on_disk.value).first->second;
-    if (disk + bytes > options_.disk.value || of_tenant + bytes > disk_of_tenant().value) continue;
+    const bool is_full = disk + written > options_.disk.value ||
+                         of_tenant + written > part_of_tenant(options_.disk).value;
+    if (is_full && written != 0) continue;
     if (!first) first = object->first;
-    disk += bytes;
-    of_tenant += bytes;
+    disk += written;
+    of_tenant += written;
     found += bytes;
     if (found >= wanted) return first;
   }
@@ -53,7 +55,7 @@ std::optional<DataId> DataBook::next_to_spill(const Demand& demand) const {
 
 void DataBook::put_on_disk(const Object& object) {
   for (Share* share : {&used_, &used_by_.at(object.terms.tenant.uid)})
-    share->on_disk.value += object.terms.bytes.value;
+    share->on_disk.value += object.on_disk().value;
 }
 
 void DataBook::take_off_disk(const Object& object) {

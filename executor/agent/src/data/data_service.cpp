@@ -18,13 +18,16 @@ constexpr std::size_t secret_bytes = 32;
 }  // namespace
 
 DataService::DataService(boost::asio::io_context& io, const DataBook::Options& options,
-                         std::filesystem::path spill)
+                         std::filesystem::path spill, std::optional<DurableFolder> durable)
     : book_(options),
       slow_([&io](Task task) { boost::asio::post(io, std::move(task)); }),
+      durable_([&io](Task task) { boost::asio::post(io, std::move(task)); }, std::move(durable)),
       spill_({.book = book_,
               .post = [&io](Task task) { boost::asio::post(io, std::move(task)); },
               .directory = std::move(spill)},
-             spill_handlers()) {}
+             spill_handlers()) {
+  adopt_files();
+}
 
 DataSpill::Handlers DataService::spill_handlers() {
   return {.duplicate = [this](const DataId& data) { return files_.at(data).duplicate(); },
@@ -32,6 +35,8 @@ DataSpill::Handlers DataService::spill_handlers() {
           .stays = [this](const DataId& data) { close_if_unused(data); },
           .on_disk =
               [this](const DataId& data) { slow_.close(std::move(files_.extract(data).mapped())); },
+          .reader_of = [this](const DataId& data) { return durable_.reader_of(data); },
+          .spoiled = [this](const DataId& data) { file_spoiled(data); },
           .evicted = [this](const DataId& data) { evicted(data); },
           .returned =
               [this](const DataId& data, MemoryFile file, bool wanted) {
@@ -58,6 +63,7 @@ void DataService::tell(const ControlMessage& message) {
 void DataService::forget(const DataId& data) {
   seals_.erase(data);
   spill_.dropped(data);
+  durable_.dropped(data);
   if (auto file = files_.extract(data); !file.empty()) left_.insert(std::move(file));
   let_go_if_closed(data);
   close_if_unused(data);
@@ -283,6 +289,7 @@ void DataService::sealed(const DataId& data, const Result<void>& result) {
     forget(data);
     return tell(DataDropped{data, DataEnd::unfinished});
   }
+  if (book_.lacks_file(data)) return write_file(data);
   let_go_if_closed(data);
   if (const auto bytes = book_.seal(data, clock_now())) tell(DataSealed{data, *bytes});
 }
@@ -334,6 +341,7 @@ void DataService::end() {
   ended_ = true;
   const std::vector<DataId> all = book_.drop_all();
   if (!all.empty()) log::info("event=all_data_dropped objects={} reason=grant_ended", all.size());
+  durable_.end();
   spill_.end();
   for (const DataId& data : all)
     if (auto file = files_.extract(data); !file.empty()) slow_.close(std::move(file.mapped()));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "data/data_book.h"
+#include "data/data_durable.h"
 #include "data/data_spill.h"
 #include "data/memory_file.h"
 #include "data/slow_file_work.h"
@@ -34,9 +35,10 @@ class DataService {
     /// Workers that have it mapped are to be rid of it.
     std::function<void(const DataId&)> dropped;
   };
-  /// `spill`: where objects go when others need their memory; empty: nowhere.
+  /// `spill`: where objects go when others need their memory; empty: nowhere. `durable`: where
+  /// those are kept, beyond our end, that are to be: what is there is read now.
   DataService(boost::asio::io_context& io, const DataBook::Options& options,
-              std::filesystem::path spill = {});
+              std::filesystem::path spill = {}, std::optional<DurableFolder> durable = {});
   /// Before anything else happens; they outlive the service.
   void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
 
@@ -59,7 +61,7 @@ class DataService {
   /// ground under its feet.
   void end();
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
-  [[nodiscard]] bool settled() const { return slow_.idle() && spill_.idle(); }
+  [[nodiscard]] bool settled() const { return slow_.idle() && spill_.idle() && durable_.idle(); }
 
   using Done = DataSpill::Done;
   /// Before a room is made: what others do not need now goes to disk, as far as that helps. `done`:
@@ -144,6 +146,9 @@ class DataService {
   [[nodiscard]] Result<void> begin_room(const MakeData& request,
                                         const std::optional<std::uint64_t>& worker);
   void sealed(const DataId& data, const Result<void>& result);
+  void adopt_files();
+  void write_file(const DataId& data);
+  void file_spoiled(const DataId& data);
   /// Has been pinned for it.
   [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
   /// The book has dropped it.
@@ -171,6 +176,7 @@ class DataService {
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell results whether we are still here
   SlowFileWork slow_;
+  DataDurable durable_;
   DataSpill spill_;
 };
 

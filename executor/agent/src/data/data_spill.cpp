@@ -67,10 +67,24 @@ void DataSpill::advance() {
 /// False: nothing can be done for it, or has to be.
 bool DataSpill::write_for(Waiting& first) {
   if (first.disk_is_full) return false;
-  const auto next = parts_.book.next_to_spill(first.demand);
-  if (!next) return false;
-  write(*next);
-  return true;
+  while (const auto next = parts_.book.next_to_spill(first.demand)) {
+    if (!parts_.book.has_file(*next)) {
+      write(*next);
+      return true;
+    }
+    leave_to_its_file(*next);
+  }
+  return false;
+}
+
+/// It is on disk already.
+void DataSpill::leave_to_its_file(const DataId& data) {
+  static_cast<void>(parts_.book.begin_spill(data));
+  handlers_.ending(data);
+  if (parts_.book.end_spill(data, /*written=*/true))
+    handlers_.on_disk(data);
+  else
+    handlers_.stays(data);
 }
 
 void DataSpill::write(const DataId& data) {
@@ -118,9 +132,14 @@ void DataSpill::read(const Waiting& request) {
   const auto evicted = parts_.book.begin_return(data, clock_now());
   if (!evicted) return answer_readers(data, fail(explain(evicted.error())));
   moving_ = Move{data};
+  auto reader = handlers_.reader_of(data);
+  if (!reader)
+    reader = [file = files_.at(data)](ByteCount bytes, const std::atomic<bool>& stop) {
+      return file->read(bytes, stop);
+    };
   thread_.run([this, alive = std::weak_ptr(alive_), post = parts_.post, data,
-               bytes = request.demand.bytes, stop = moving_->stop, file = files_.at(data)] {
-    post([this, alive, data, object = file->read(bytes, *stop)]() mutable {
+               bytes = request.demand.bytes, stop = moving_->stop, reader = std::move(reader)] {
+    post([this, alive, data, object = reader(bytes, *stop)]() mutable {
       if (!alive.expired()) was_read(data, std::move(object));
     });
   });
@@ -143,7 +162,9 @@ void DataSpill::was_read(const DataId& data, Result<MemoryFile> object) {
   if (!result)
     log::error("event=data_not_read_back data={} reason=\"{}\"", to_string(data),
                result.error().message);
+  const bool is_spoiled = !result && result.error().code == ErrorCode::data_lost;
   answer_readers(data, result);
+  if (is_spoiled) handlers_.spoiled(data);
   advance();
 }
 

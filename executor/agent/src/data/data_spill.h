@@ -44,6 +44,12 @@ class DataSpill {
     std::function<void(const DataId&)> stays;
     /// It is on disk from now on: its memory can go.
     std::function<void(const DataId&)> on_disk;
+    /// How its own file is read, of one that is kept as one; empty: of others.
+    std::function<std::function<Result<MemoryFile>(ByteCount, const std::atomic<bool>&)>(
+        const DataId&)>
+        reader_of;
+    /// That file is not what was written.
+    std::function<void(const DataId&)> spoiled;
     /// Somebody else's, for one that is read back.
     std::function<void(const DataId&)> evicted;
     /// It is in memory again, in that file. Not wanted any more: its memory can go.
@@ -96,6 +102,7 @@ class DataSpill {
   };
   void advance();
   [[nodiscard]] bool write_for(Waiting& first);
+  void leave_to_its_file(const DataId& data);
   void write(const DataId& data);
   void written(const DataId& data, Result<SpillFile> file);
   void read(const Waiting& request);

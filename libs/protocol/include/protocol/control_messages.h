@@ -134,6 +134,7 @@ struct ControlHello {
   bool copies_data = false;    // it sends data to other executors, and fetches it from them
   bool leases_memory = false;  // of its memory for data
   bool digests_data = false;   // when it is asked to
+  bool keeps_data = false;     // as files, beyond its own end
   std::vector<MemoryHeld> memory = {};  // the leases of it
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "foundation/error_code.h"
+#include "foundation/result.h"
 #include "foundation/units.h"
 #include "protocol/data_id.h"
 #include "protocol/lease_tenant.h"
@@ -39,6 +40,7 @@ struct DataTerms {
   /// Who may do so: the tenant, root, and this user, the gateway's own; nothing: nobody else.
   std::optional<std::uint32_t> holder_uid = {};
   std::uint32_t copies = 1;  // at least so many are wanted, on different hosts
+  bool durable = false;      // the executor that makes its room keeps it as a file, too
   friend bool operator==(const DataTerms&, const DataTerms&) = default;
 };
 
@@ -51,6 +53,11 @@ struct DataHeld {
   std::string digest = {};  // "sha256:…"; empty: nobody has asked for it yet
   friend bool operator==(const DataHeld&, const DataHeld&) = default;
 };
+
+/// As text, for a file that is to be read by a later process of the executor.
+[[nodiscard]] std::string encode(const DataHeld& held);
+/// Errors: `bad_request`.
+[[nodiscard]] Result<DataHeld> parse_held_data(std::string_view text);
 
 // Numbered messages of the gateway, to executors whose hello has `data_memory`.
 
@@ -177,6 +184,7 @@ enum class DataEnd : std::uint8_t {
   evicted,     // unnamed, and used longest ago when others needed the room
   unfinished,  // a room that was not sealed in time, or could not be
   unknown,     // what is to be sealed is not there
+  spoiled,     // the file that keeps it is not what was written
 };
 [[nodiscard]] std::string_view to_string(DataEnd end);
 [[nodiscard]] std::optional<DataEnd> parse_data_end(std::string_view name);

@@ -99,6 +99,7 @@ struct DataInfo {
   std::vector<std::string> arriving_at{};  // hosts to which it is being copied
   std::uint32_t copies_wanted = 1;         // at least
   std::string digest{};                    // "sha256:…"; empty: nobody has asked for it yet
+  bool durable = false;                    // kept as a file, too
   std::string json;                        // the gateway's whole answer
   /// "climate@3", or the id of one without a name.
   [[nodiscard]] std::string label() const {
@@ -111,6 +112,7 @@ struct DataOptions {
   bool only_new = false;               // only when the name is not taken
   std::chrono::seconds expires_in{0};  // 0: never; without a name as the site says
   std::uint32_t copies = 1;            // at least so many are kept, on different hosts
+  bool durable = false;                // its executor keeps it as a file, too, beyond its own end
 };
 
 struct CopyOptions {

@@ -80,6 +80,7 @@ DataInfo read_data(const JsonObject& o) {
           .arriving_at = any.texts("arriving_at"),
           .copies_wanted = any.number<std::uint32_t>("copies_wanted", {.otherwise = 1}),
           .digest = any.text("digest"),
+          .durable = any.flag("durable"),
           .json = o.dump()};
 }
 

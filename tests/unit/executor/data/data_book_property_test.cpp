@@ -27,6 +27,8 @@ struct History {
     bool sealed = false;
     bool dropped = false;
     bool in_call = false;  // and not published
+    bool durable = false;
+    bool has_file = false;
     /// Where its bytes are; on the way it is pinned once for that.
     enum class Place : std::uint8_t { memory, to_disk, disk, from_disk };
     Place place = Place::memory;
@@ -50,7 +52,14 @@ struct History {
   [[nodiscard]] std::uint64_t on_disk() const {
     std::uint64_t bytes = 0;
     for (const auto& [data, one] : known)
-      if (!one.dropped && one.place != Known::Place::memory) bytes += one.made.terms.bytes.value;
+      if (!one.dropped && !one.has_file && one.place != Known::Place::memory)
+        bytes += one.made.terms.bytes.value;
+    return bytes;
+  }
+  [[nodiscard]] std::uint64_t durable() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [data, one] : known)
+      if (!one.dropped && one.durable) bytes += one.made.terms.bytes.value;
     return bytes;
   }
   void evict(const std::vector<DataId>& victims) {
@@ -60,6 +69,7 @@ struct History {
       CHECK(victim.is_there());
       CHECK(victim.pins == 0);
       CHECK_FALSE(victim.in_call);
+      CHECK_FALSE(victim.durable);
       drop(data);
     }
   }
@@ -69,6 +79,7 @@ struct History {
 constexpr std::uint64_t history_budget = 1000;
 constexpr std::uint64_t history_share = 700;
 constexpr std::uint64_t history_disk = 900;
+constexpr std::uint64_t history_files = 800;
 
 void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
   MakeData made =
@@ -76,15 +87,19 @@ void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicT
   const bool in_call = random() % 4 == 0;
   if (!in_call && random() % 4 == 0) made.terms.expires_in = std::chrono::seconds(random() % 50);
   if (!in_call && random() % 3 == 0) made.created_ago = 1min;  // a copy
+  made.terms.durable = !in_call && random() % 4 == 0;
   const auto evicted = in_call ? book.make_in_call(made, 1, now) : book.make(made, now);
   if (!evicted) {
     CHECK((evicted.error().code == ErrorCode::no_data_memory ||
-           evicted.error().code == ErrorCode::quota));
+           evicted.error().code == ErrorCode::quota ||
+           (evicted.error().code == ErrorCode::disk_full && made.terms.durable)));
     CHECK_FALSE(book.contains(made.data));
     return;
   }
   history.evict(*evicted);
-  history.known.emplace(made.data, History::Known{.made = made, .in_call = in_call});
+  const bool durable = made.terms.durable && !made.created_ago;
+  history.known.emplace(made.data,
+                        History::Known{.made = made, .in_call = in_call, .durable = durable});
 }
 
 /// At once, or until its memory is back.
@@ -118,7 +133,7 @@ void write_or_spare(DataBook& book, const DataId& data, History::Known& one) {
   const bool may = !one.dropped && !one.sealed && one.made.created_ago.has_value();
   CHECK(book.open_for_copy(data).has_value() == may);
   if (may) ++one.pins;
-  const bool goes = !one.dropped && one.sealed && one.pins == 0;
+  const bool goes = !one.dropped && one.sealed && one.pins == 0 && !one.durable;
   CHECK(book.drop_unless_used(data) == goes);
   one.dropped = one.dropped || goes;
 }
@@ -212,6 +227,11 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
       return write_or_spare(book, data, one);
     case 0: {
       if (one.in_call && !one.dropped) return end_call_of(book, data, one, random, now);
+      CHECK(book.lacks_file(data) == (!one.dropped && one.durable && !one.has_file));
+      if (one.durable && !one.dropped) {
+        book.keep_file(data);
+        one.has_file = true;
+      }
       CHECK(book.seal(data, now).has_value() == !one.dropped);
       one.sealed = one.sealed || !one.dropped;
       break;
@@ -259,7 +279,8 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
     std::mt19937 random(seed);
     DataBook book({.budget = ByteCount{history_budget},
                    .per_tenant = ByteCount{history_share},
-                   .disk = ByteCount{history_disk}});
+                   .disk = ByteCount{history_disk},
+                   .durable = ByteCount{history_files}});
     History history;
     for (int step = 0; step < 300; ++step) {
       take_step(book, history, random, book_start + std::chrono::seconds(step));
@@ -267,6 +288,8 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
       REQUIRE(book.used().value == history.charged());
       REQUIRE(book.on_disk().value == history.on_disk());
       REQUIRE(book.on_disk().value <= history_disk);
+      REQUIRE(book.durable_used().value == history.durable());
+      REQUIRE(book.durable_used().value <= history_files);
       for (const std::uint32_t tenant : {ada, eve}) {
         REQUIRE(book.used_by(tenant).value == history.charged(tenant));
         REQUIRE(book.used_by(tenant).value <= history_share);

@@ -68,6 +68,7 @@ class DataCatalogue {
     std::string secret{};
     std::optional<std::chrono::milliseconds> expires_in{};
     std::uint32_t copies = 1;
+    bool durable = false;
     Precondition precondition{};  // of the name; looked at now and when it is to be sealed
   };
   /// It has its number among the versions of its name from now on. Errors: `conflict`, `quota`.

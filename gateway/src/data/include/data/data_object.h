@@ -43,6 +43,7 @@ struct DataObject {
   std::vector<DataHolder> holders{};   // of a sealed one perhaps none, while its last copy arrives
   std::vector<DataHolder> arriving{};  // of a sealed one: where a copy of it is being written
   std::uint32_t copies = 1;            // at least so many are wanted
+  bool durable = false;                // a holder keeps it as a file, beyond that executor's end
   std::string digest{};                // "sha256:…"; empty: nobody has asked for it yet
   std::string last_host{};             // of one that is lost: where its last copy was
   std::string why_lost{};

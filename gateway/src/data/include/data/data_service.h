@@ -60,6 +60,7 @@ class DataService final : private ActionPerformer {
     std::string name{};                                     // empty: it has none
     std::optional<std::chrono::milliseconds> expires_in{};  // nothing: as the site says
     std::uint32_t copies = 1;                               // at least
+    bool durable = false;                                   // as a file, too
     Precondition precondition{};
   };
   template <typename T>
@@ -67,7 +68,7 @@ class DataService final : private ActionPerformer {
 
   /// Room for an object on an executor of this host. Who has it calls `seal` or `abandon`. Errors:
   /// `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a name, until the
-  /// executors can be back).
+  /// executors can be back), `unsupported` (nobody keeps files), `disk_full`.
   void make(NewData wanted, Done<ReachableData> done);
   /// `gone` is called, once, when the room is given up before it is to be sealed or abandoned: at
   /// once, if that has happened already.
@@ -141,6 +142,7 @@ class DataService final : private ActionPerformer {
   void ask_to_seal_waiting();
   void give_up_late(MonotonicTime now);
   void give_up_seals(MonotonicTime now);
+  void refuse_seal(DataId id, Failure why);
   void hear(const ExecutorId& executor, const DataMade& message);
   void hear(const ExecutorId& executor, const DataRefused& message);
   void hear(const ExecutorId& executor, const DataSealed& message);

@@ -22,6 +22,13 @@ namespace orchid::gateway {
   return std::chrono::seconds(bytes.value / slowest);
 }
 
+/// The same of one that is written to a file before it is said to be sealed.
+[[nodiscard]] constexpr std::chrono::milliseconds time_to_keep(ByteCount bytes) {
+  constexpr std::chrono::seconds least{30};
+  constexpr std::uint64_t slowest = 16 << 20;  // bytes a second
+  return least + time_to_seal(bytes) + std::chrono::seconds(bytes.value / slowest);
+}
+
 /// Its bytes are read once, from disk perhaps.
 [[nodiscard]] constexpr std::chrono::milliseconds time_to_digest(ByteCount bytes) {
   constexpr std::chrono::seconds least{60};

@@ -1,0 +1,79 @@
+// What is kept as a file beyond this process.
+#include <utility>
+
+#include "data/data_book.h"
+
+namespace orchid::executor {
+
+Result<void> DataBook::check_durable(const Demand& demand) const {
+  if (options_.durable.value == 0)
+    return fail(ErrorCode::unsupported,
+                "this executor keeps no data as files: start it with --data-durable DIRECTORY");
+  const auto is_beyond = [&](ByteCount used, ByteCount most) {
+    return demand.bytes.value > most.value || used.value > most.value - demand.bytes.value;
+  };
+  const ByteCount part = part_of_tenant(options_.durable);
+  const ByteCount own = share_of(demand.tenant).durable;
+  if (is_beyond(own, part))
+    return fail(ErrorCode::quota, "one tenant may keep " + to_string(part) +
+                                      " of data as files on this executor, and has " +
+                                      to_string(own) + "; delete durable data that is not needed");
+  if (is_beyond(used_.durable, options_.durable))
+    return fail(ErrorCode::disk_full,
+                "this executor may keep " + to_string(options_.durable) +
+                    " of data as files, and has " + to_string(used_.durable) +
+                    "; delete durable data that is not needed, or start it with a larger "
+                    "--data-durable-size");
+  return {};
+}
+
+void DataBook::charge_file(Object& object) {
+  object.is_durable = true;
+  for (Share* share : {&used_, &used_by_.at(object.terms.tenant.uid)})
+    share->durable.value += object.terms.bytes.value;
+}
+
+/// What is there is there, also when the limit was larger once.
+Result<void> DataBook::adopt(const DataHeld& held, MonotonicTime now) {
+  if (objects_.contains(held.data) || left_.contains(held.data))
+    return fail(ErrorCode::conflict, "there is another object with this id");
+  const std::uint32_t tenant = held.terms.tenant.uid;
+  if (used_.objects >= options_.most_objects ||
+      share_of(tenant).objects >= options_.most_per_tenant)
+    return fail(ErrorCode::no_data_memory, "there are too many data objects");
+  if (held.terms.bytes > options_.budget || held.terms.bytes > options_.per_tenant)
+    return fail(ErrorCode::no_data_memory, "it is larger than the memory for data");
+  charge(tenant, {});
+  Object object{
+      .terms = held.terms,
+      .sealed = true,
+      .writer_came = true,
+      .is_written = true,
+      .write_by = MonotonicTime::max(),
+      .created = now - held.created_ago,
+      .order = held.order,
+      .expires = held.terms.expires_in ? now + *held.terms.expires_in : MonotonicTime::max(),
+      .used = now,
+      .digest = held.digest};
+  object.place = Object::Place::disk;
+  object.has_file = true;
+  charge_file(objects_.emplace(held.data, std::move(object)).first->second);
+  return {};
+}
+
+bool DataBook::lacks_file(const DataId& data) const {
+  const auto found = objects_.find(data);
+  return found != objects_.end() && found->second.is_durable && !found->second.has_file;
+}
+
+void DataBook::keep_file(const DataId& data) {
+  if (const auto found = objects_.find(data); found != objects_.end())
+    found->second.has_file = true;
+}
+
+bool DataBook::has_file(const DataId& data) const {
+  const auto found = objects_.find(data);
+  return found != objects_.end() && found->second.has_file;
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,241 @@
+// Objects that are kept as files: what an executor says of them, and what the next one has.
+#include "data/data_durable.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "data/data_service.h"
+#include "data_book_parts.h"
+#include "data_pages.h"
+#include "event_loop.h"
+#include "foundation/log.h"
+#include "protocol/control_messages.h"
+#include "protocol/digest.h"
+#include "scratch_folder.h"
+
+namespace orchid::executor {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t size = 1 << 20;  // of each object
+
+/// An executor with memory for two objects, and files of three.
+struct Host : test::EventLoop {
+  explicit Host(const fs::path& directory, std::uint64_t files = 3)
+      : data(io,
+             {.budget = ByteCount{2 * size},
+              .per_tenant = ByteCount{2 * size},
+              .durable = ByteCount{files * size}},
+             {}, DurableFolder::open(directory).value()) {
+    log::configure("unit_executor", LogLevel::error);
+    data.set_handlers({[this](const ControlMessage& message) { said.push_back(message); }, {}});
+  }
+  template <typename... Message>
+  std::variant<Message...> await() {
+    std::optional<std::variant<Message...>> found;
+    const auto take = [&]<typename One>(const ControlMessage& message) {
+      if (const auto* one = std::get_if<One>(&message)) found = *one;
+    };
+    run_until([&] {
+      while (!found && !said.empty()) {
+        (take.template operator()<Message>(said.front()), ...);
+        said.pop_front();
+      }
+      return found.has_value();
+    });
+    return *found;
+  }
+  MakeData order(const std::string& name, bool durable = true) {
+    MakeData made = room_request(size, name);
+    made.terms.version = name.empty() ? 0 : 1;
+    made.terms.durable = durable;
+    data.obey(made);
+    return made;
+  }
+  std::variant<DataSealed, DataRefused> seal(const MakeData& made, char content) {
+    auto room = data.open({made.data, made.terms.secret, DataAccess::write}, ada);
+    REQUIRE(room.has_value());
+    const std::string bytes(size, content);
+    REQUIRE(::pwrite(room->file.get(), bytes.data(), size, 0) == static_cast<ssize_t>(size));
+    room->file.reset();
+    data.obey(SealData{.data = made.data, .expires_in = {}, .order = 9});
+    return await<DataSealed, DataRefused>();
+  }
+  DataId make(char content, const std::string& name, bool durable = true) {
+    const MakeData made = order(name, durable);
+    REQUIRE(std::holds_alternative<DataMade>(await<DataMade, DataRefused>()));
+    const auto sealed = seal(made, content);
+    REQUIRE(std::holds_alternative<DataSealed>(sealed));
+    return made.data;
+  }
+  /// Its first byte.
+  Result<char> first_of(const DataId& object) {
+    std::optional<Result<void>> there;
+    data.prepare(object, 30s, [&](const Result<void>& result) { there = result; });
+    run_until([&] { return there.has_value(); });
+    if (!*there) return fail(there->error());
+    auto taken = data.take(object, ada);
+    if (!taken) return fail(taken.error());
+    char first = 0;
+    REQUIRE(::pread(taken->file.get(), &first, 1, 0) == 1);
+    taken->file.reset();
+    data.leave(object);
+    return first;
+  }
+  void settle() {
+    run_until([&] { return data.settled(); });
+  }
+
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> more_to_come =
+      boost::asio::make_work_guard(io);
+  std::deque<ControlMessage> said;
+  DataService data;
+};
+
+std::size_t files_in(const fs::path& directory) {
+  std::size_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    count += entry.is_regular_file() ? 1 : 0;
+  return count;
+}
+
+TEST_CASE("a durable object is sealed when its file is whole, and the next executor has it") {
+  const tests::Scratch directory;
+  DataId kept;
+  {
+    Host host(directory.path());
+    kept = host.make('a', "climate");
+    CHECK(files_in(directory.path()) == 1);
+    host.make('b', "", /*durable=*/false);
+    CHECK(host.data.book().digest_of(kept) == digest_of(as_bytes(std::string(size, 'a'))));
+    host.data.end();  // the grant ends: what is in files stays
+    host.settle();
+  }
+  Host next(directory.path());
+  const auto held = next.data.introduce();
+  REQUIRE(held.size() == 1);
+  CHECK(held[0].data == kept);
+  CHECK(held[0].terms.name == "climate");
+  CHECK(held[0].terms.durable);
+  CHECK(held[0].order == 9);
+  CHECK(next.data.book().used() == 0_B);  // until somebody wants it
+  CHECK(next.data.book().durable_used() == ByteCount{size});
+  CHECK(next.first_of(kept) == 'a');
+  CHECK(next.data.book().used() == ByteCount{size});
+  next.data.obey(DropData{kept});
+  next.settle();
+  CHECK(files_in(directory.path()) == 0);
+  CHECK(next.data.book().durable_used() == 0_B);
+}
+
+TEST_CASE("memory of what has a file is given to others at no cost, and it comes back") {
+  const tests::Scratch directory;
+  Host host(directory.path());
+  const DataId first = host.make('a', "first");
+  const DataId second = host.make('b', "");
+  const DataId third = host.make('c', "third");
+  CHECK(host.data.book().used() == ByteCount{2 * size});
+  CHECK(host.data.book().on_disk() == 0_B);  // not charged for it twice
+  CHECK(host.first_of(first) == 'a');
+  CHECK(host.first_of(second) == 'b');
+  CHECK(host.first_of(third) == 'c');
+  host.data.obey(SpareData{third});  // a copy elsewhere may go, and the file does not
+  static_cast<void>(host.await<DataKept>());
+  host.settle();
+  CHECK(pages_held() <= host.data.book().used().value);
+}
+
+TEST_CASE("what is not to be kept as a file, or does not fit there, is refused before it is sent") {
+  const tests::Scratch directory;
+  Host host(directory.path(), 1);
+  host.make('a', "first");
+  host.order("second");
+  const auto refused = std::get<DataRefused>(host.await<DataRefused>());
+  CHECK(refused.code == ErrorCode::quota);
+  CHECK_MESSAGE(refused.message.find("delete durable data") != std::string::npos, refused.message);
+
+  DataBook none = book_of(100);
+  MakeData wanted = room_request(10);
+  wanted.terms.durable = true;
+  CHECK(code_of_book(none.make(wanted, book_start)) == ErrorCode::unsupported);
+  wanted.created_ago = 1s;  // a copy has no file, wherever it is
+  CHECK(none.make(wanted, book_start).has_value());
+}
+
+TEST_CASE("a file that was changed or cut loses its object, and says so") {
+  for (const bool cut : {false, true}) {
+    CAPTURE(cut);
+    const tests::Scratch directory;
+    DataId kept;
+    {
+      Host host(directory.path());
+      kept = host.make('a', "climate");
+    }
+    fs::path file;
+    for (const auto& entry : fs::recursive_directory_iterator(directory.path()))
+      if (entry.is_regular_file()) file = entry.path();
+    Host next(directory.path());  // it was good then
+    if (cut)
+      fs::resize_file(file, 8192);
+    else
+      std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(9000).put('z');
+    const auto read = next.first_of(kept);
+    CHECK(code_of_book(read) == ErrorCode::data_lost);
+    const auto dropped = std::get<DataDropped>(next.await<DataDropped>());
+    CHECK(dropped.data == kept);
+    CHECK(dropped.reason == DataEnd::spoiled);
+    next.settle();
+    CHECK(next.data.introduce().empty());
+    CHECK(next.data.book().used() == 0_B);
+    CHECK(fs::exists(file.replace_extension(".bad")));
+  }
+}
+
+TEST_CASE("what is dropped while its file is written leaves none, and is not said to be sealed") {
+  const tests::Scratch directory;
+  Host host(directory.path());
+  const MakeData made = host.order("climate");
+  static_cast<void>(host.await<DataMade>());
+  host.data.obey(SealData{made.data});
+  host.io.restart();
+  REQUIRE(host.io.run_one_for(30s) == 1);  // it is sealed, and its file is being written
+  host.data.obey(DropData{made.data});
+  const auto answer = host.await<DataDropped, DataSealed>();
+  CHECK(std::holds_alternative<DataDropped>(answer));
+  host.settle();
+  host.io.restart();
+  host.io.poll();
+  host.settle();
+  CHECK(host.said.empty());
+  CHECK(files_in(directory.path()) == 0);
+  CHECK(host.data.book().used() == 0_B);
+}
+
+TEST_CASE("a file that cannot be written refuses the object, with the reason") {
+  const tests::Scratch directory;
+  Host host(directory.path());
+  const MakeData made = host.order("climate");
+  static_cast<void>(host.await<DataMade>());
+  std::ofstream(directory / std::to_string(ada)) << "in the way";
+  const auto refused = host.seal(made, 'a');
+  REQUIRE(std::holds_alternative<DataRefused>(refused));
+  CHECK_MESSAGE(std::get<DataRefused>(refused).message.find("its file could not be written") !=
+                    std::string::npos,
+                std::get<DataRefused>(refused).message);
+  host.settle();
+  CHECK_FALSE(host.data.book().contains(made.data));
+  CHECK(host.data.book().durable_used() == 0_B);
+}
+
+}  // namespace
+}  // namespace orchid::executor
