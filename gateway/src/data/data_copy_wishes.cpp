@@ -58,13 +58,11 @@ std::vector<CopyPlace> DataCopyService::places_for(const DataObject& object,
   std::vector<CopyPlace> places;
   for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
     if (!executor.data_memory || !Capacity::serves(executor, object.tenant)) continue;
-    const std::uint64_t budget = executor.data_memory->value;
-    const std::uint64_t used = parts_.catalogue.used_at(id).value;
     places.push_back({.holder = {id, Capacity::name_of(executor)},
                       .machine = executor.host.boot_id,
                       .receives = receiver(id) != nullptr,
                       .stays = stays(executor, object, now),
-                      .free = {budget - std::min(budget, used)},
+                      .free = Capacity::free_for_data(executor, parts_.catalogue.used_at(id)),
                       .ends = executor.ends});
   }
   return places;

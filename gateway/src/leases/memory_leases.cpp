@@ -97,9 +97,7 @@ const Executor* MemoryLeases::choose(const Lease& lease, MonotonicTime now) cons
                      can_be_reached(executor, lease.request.on) &&
                      meets(executor, lease.request.on, now);
     if (!may) continue;
-    const std::uint64_t used = executor.capacity.data_used.value_or(ByteCount{}).value;
-    const std::uint64_t free =
-        executor.data_memory->value - std::min(executor.data_memory->value, used);
+    const std::uint64_t free = Capacity::free_for_data(executor, {}).value;
     const std::tuple rank{free >= lease.request.bytes.value, executor.ends, free};
     if (best != nullptr && rank <= best_rank) continue;
     best = &executor;
