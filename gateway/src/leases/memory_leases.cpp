@@ -351,6 +351,18 @@ void MemoryLeases::executor_joined(const Executor& executor, const std::vector<M
   }
 }
 
+void MemoryLeases::add_metrics(MetricsText& text) const {
+  std::uint64_t open = 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [id, lease] : leases_) {
+    if (lease.waiting) continue;
+    ++open;
+    bytes += lease.request.bytes.value;
+  }
+  text.gauge("orchid_memory_leases", "Leases of memory that are open.", open);
+  text.gauge("orchid_memory_leased_bytes", "Memory for data that they have, in bytes.", bytes);
+}
+
 void MemoryLeases::tick(MonotonicTime now) {
   std::erase_if(ended_, [&](const auto& entry) { return entry.second <= now; });
   std::vector<LeaseId> over;
