@@ -32,6 +32,7 @@ void Gateway::Objects::add_metrics(MetricsText& text) {
   orchid::gateway::add_metrics(text, broker_.hosts());
   executors_.gate().add_metrics(text);
   data_.add_metrics(text);
+  memory_.leases().add_metrics(text);
 }
 
 /// What each folder answers. The busiest first: routes are looked at in order.

@@ -48,16 +48,21 @@ std::string offered_gpus_of(const JsonObject& host) {
   return std::to_string(count_of(host, "gpus_leased")) + " of " + std::to_string(all) + " leased";
 }
 
-/// "12 MiB of 1 GiB"; of all its executors.
+/// "12 MiB of 1 GiB (4 MiB of it leased), 3 GiB on disk"; of all its executors.
 std::string data_of(const Objects& executors) {
-  std::uint64_t used = 0;
-  std::uint64_t budget = 0;
-  for (const JsonObject& executor : executors) {
-    used += count_of(executor, "data_used_bytes");
-    budget += count_of(executor, "data_memory_bytes");
-  }
-  if (budget == 0) return "-";
-  return to_string(ByteCount{used}) + " of " + to_string(ByteCount{budget});
+  const auto sum_of = [&](const char* key) {
+    ByteCount sum;
+    for (const JsonObject& executor : executors) sum.value += count_of(executor, key);
+    return sum;
+  };
+  const ByteCount budget = sum_of("data_memory_bytes");
+  if (budget.value == 0) return "-";
+  std::string text = to_string(sum_of("data_used_bytes")) + " of " + to_string(budget);
+  const ByteCount leased = sum_of("data_leased_bytes");
+  if (leased.value != 0) text += " (" + to_string(leased) + " of it leased)";
+  const ByteCount on_disk = sum_of("data_on_disk_bytes");
+  if (on_disk.value != 0) text += ", " + to_string(on_disk) + " on disk";
+  return text;
 }
 
 Table table_of_executors(const Objects& hosts) {

@@ -44,12 +44,13 @@ struct StopArguments {
   std::string state;
 };
 
-/// For a worker on each core.
-Result<ByteCount> memory_of_workers(Shell& shell, std::uint32_t cores) {
+/// For a worker on each core, beside what is kept for data.
+Result<ByteCount> memory_of_node(Shell& shell, const PilotRequest& request) {
   const JsonDocument limits(shell.client().get("/v1/limits"),
                             {.subject = "the answer to /v1/limits"});
   const auto memory = limits.root().optional().number<std::uint64_t>("worker_memory_bytes");
-  return limits.finish(ByteCount{memory * cores});
+  return limits.finish(
+      ByteCount{memory * request.cores + request.data_memory.value_or(ByteCount{}).value});
 }
 
 Result<PilotRequest> request_of(const StartArguments& arguments, const PilotOwner& owner) {
@@ -115,7 +116,7 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   if (!request) return shell.report(request.error());
   if (const auto good = pilot::batch_script(*request); !good) return shell.report(good.error());
   if (arguments.memory.empty()) {
-    const auto memory = memory_of_workers(shell, request->cores);
+    const auto memory = memory_of_node(shell, *request);
     if (!memory) return shell.report(memory.error());
     request->memory = *memory;
   }
@@ -215,9 +216,9 @@ void add_start(CLI::App& pilots, Shell& shell) {
   command->add_option_function<std::string>(
       "--gpus", [&request](const std::string& text) { read_gpus(text, request); },
       "GPUs on each node, such as 1 or a100:2 (default: none)");
-  command->add_option(
-      "--memory", arguments->memory,
-      "memory on each node, such as 4GiB (default: what one worker on each core needs)");
+  command->add_option("--memory", arguments->memory,
+                      "memory on each node, such as 4GiB (default: what one worker on each core "
+                      "needs, and --data-memory)");
   command->add_option("--nodes", request.nodes, "nodes of each pilot; an executor runs on each");
   command->add_option("--node-list", request.node_list, "nodes to use, such as n[1-2]");
   command->add_option("--count", arguments->count, "how many pilots to submit (default: 1)")

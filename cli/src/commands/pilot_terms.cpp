@@ -59,6 +59,10 @@ void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
   command.add_option("--bandwidth-cap", terms.bandwidth_cap,
                      "how much functions on one node may move between memory and cores in a "
                      "second, such as 2GiB (default: no cap)");
+  command.add_option(
+      "--data-memory", terms.data_memory,
+      "of each node's memory, for data objects and leases of memory, such as 4GiB; 0: none "
+      "(default: what is left when each core has 1GiB, at most 1GiB)");
   command.add_option("--programs", terms.programs,
                      "folder of Orchid's programs on the nodes (default: the same as here)");
   command.add_option("--option", request.options, "a further option of sbatch; can be repeated")
@@ -86,6 +90,11 @@ Result<PilotRequest> complete(const PilotTerms& terms, const PilotOwner& owner) 
     auto cap = parse_byte_count(terms.bandwidth_cap);
     if (!cap) return fail(std::move(cap.error()).while_doing("--bandwidth-cap"));
     request.bandwidth_cap = *cap;
+  }
+  if (!terms.data_memory.empty()) {
+    auto data = parse_byte_count(terms.data_memory);
+    if (!data) return fail(std::move(data.error()).while_doing("--data-memory"));
+    request.data_memory = *data;
   }
   request.gives_way = terms.scheduling == "idle";
   request.gateway_grace = *grace;

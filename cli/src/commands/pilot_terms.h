@@ -27,6 +27,7 @@ struct PilotTerms {
   std::string gateway_grace = default_gateway_grace();
   std::string scheduling = "idle";
   std::string bandwidth_cap = "0";
+  std::string data_memory;  // empty: not given
   std::string address;
   std::string programs;
   std::string host_socket;

@@ -9,6 +9,7 @@
 
 #include "commands/commands.h"
 #include "commands/pilot_terms.h"
+#include "foundation/amounts.h"
 #include "share/batch_job.h"
 #include "share/share_report.h"
 #include "share/share_start.h"
@@ -36,6 +37,7 @@ struct ShareStartArguments {
   std::string address;
   std::string lane_listen = "auto";
   std::string host_identity = "boot";
+  std::string data_memory;
   std::string gateway_grace = default_gateway_grace();
   std::string within = "60s";
 };
@@ -70,6 +72,18 @@ Result<PilotOwner> owner_of_share(const Shell& shell, bool site) {
   return owner;
 }
 
+/// Nothing: it was not said.
+Result<std::optional<ByteCount>> data_memory_of(const ShareStartArguments& arguments) {
+  if (arguments.data_memory.empty()) return std::nullopt;
+  if (arguments.site)
+    return fail(ErrorCode::bad_request,
+                "how much data is kept on a node is for the site's service to say "
+                "(--executor-option=--data-memory=SIZE): leave --data-memory out");
+  auto data = parse_byte_count(arguments.data_memory);
+  if (!data) return fail(std::move(data.error()).while_doing("--data-memory"));
+  return std::optional(*data);
+}
+
 /// What is to be shared of which job, checked before anything is asked of anybody.
 Result<ShareRequest> read_request(const ShareStartArguments& arguments) {
   if (!arguments.site && arguments.users != "owner")
@@ -85,6 +99,8 @@ Result<ShareRequest> read_request(const ShareStartArguments& arguments) {
     return fail(std::move(possible.error()));
   const auto grace = seconds_of(arguments.gateway_grace, "--gateway-grace");
   if (!grace) return fail(grace.error());
+  const auto data = data_memory_of(arguments);
+  if (!data) return fail(data.error());
   auto programs = own_program_directory();
   if (!programs) return fail(std::move(programs.error()));
   return ShareRequest{.job = std::move(*job),
@@ -98,6 +114,7 @@ Result<ShareRequest> read_request(const ShareStartArguments& arguments) {
                       .srun = folder_of_program("srun") / "srun",
                       .lane_listen = arguments.lane_listen,
                       .host_is_node = arguments.host_identity == "node",
+                      .data_memory = *data,
                       .gateway_grace = *grace,
                       .ends_in = std::nullopt};
 }
@@ -225,6 +242,10 @@ void add_share_start(CLI::App& shares, Shell& shell) {
                    "what tells nodes apart: boot (default), the machine's boot id; node, the "
                    "node's name, for several nodes on one machine")
       ->check(CLI::IsMember({"boot", "node"}));
+  command->add_option(
+      "--data-memory", arguments->data_memory,
+      "of the memory on each node, for data objects and leases of memory, such as 4GiB; 0: none "
+      "(default: what is left when each core has 1GiB, at most 1GiB)");
   add_gateway_grace(*command, "--gateway-grace", arguments->gateway_grace,
                     "how long the share stays without an answer from the gateway");
   command->add_option("--within", arguments->within,

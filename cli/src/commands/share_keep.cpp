@@ -26,6 +26,7 @@ struct ShareKeepArguments {
   std::string memory_per_cpu;
   std::string memory_per_node;
   std::string bandwidth_cap;
+  std::string data_memory;
   std::uint32_t cores = 0;
 };
 
@@ -72,6 +73,7 @@ Result<share::ShareOnNode> share_of(const ShareKeepArguments& arguments) {
                             .memory_per_cpu = *per_cpu,
                             .memory_per_node = *per_node,
                             .bandwidth_cap = arguments.bandwidth_cap,
+                            .data_memory = arguments.data_memory,
                             .cores = arguments.cores};
 }
 
@@ -112,6 +114,8 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
   command->add_option("--memory-per-node", arguments->memory_per_node, "that the job has");
   command->add_option("--bandwidth-cap", arguments->bandwidth_cap,
                       "the most bytes that functions may move in a second");
+  command->add_option("--data-memory", arguments->data_memory,
+                      "of the memory, for data objects and leases of memory");
   command->add_option("--cores", arguments->cores,
                       "the most cores to share; 0: all that nobody uses");
   command->callback([&shell, arguments] { shell.status = run_share_keep(shell, *arguments); });

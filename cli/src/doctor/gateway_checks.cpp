@@ -23,6 +23,8 @@ struct HostCount {
   std::size_t keep_data = 0;  // executors
   ByteCount data_memory;      // of these
   ByteCount data_used;
+  ByteCount data_leased;  // of that
+  ByteCount data_on_disk;
 };
 
 Result<HostCount> count_hosts(const DoctorEnvironment& environment) {
@@ -43,6 +45,8 @@ Result<HostCount> count_hosts(const DoctorEnvironment& environment) {
       ++count.keep_data;
       count.data_memory.value += executor.number<std::uint64_t>("data_memory_bytes");
       count.data_used.value += executor.number<std::uint64_t>("data_used_bytes");
+      count.data_leased.value += executor.number<std::uint64_t>("data_leased_bytes");
+      count.data_on_disk.value += executor.number<std::uint64_t>("data_on_disk_bytes");
     }
   return document.finish(count);
 }
@@ -151,13 +155,21 @@ Finding check_data(const DoctorEnvironment& environment) {
     return {"data", Health::broken, hosts.error().message, "look at the output of 'orchid up'"};
   if (hosts->keep_data == 0)
     return good("data", "no executor keeps data objects: one does with --data-memory");
-  const std::string use = fmt::format("{} of {} used, on {} executor{}",
-                                      to_string(hosts->data_used), to_string(hosts->data_memory),
-                                      hosts->keep_data, hosts->keep_data == 1 ? "" : "s");
+  const bool leases = hosts->data_leased.value != 0;
+  const std::string use =
+      fmt::format("{} of {} used{}{}, on {} executor{}", to_string(hosts->data_used),
+                  to_string(hosts->data_memory),
+                  leases ? fmt::format(" ({} of it leased)", to_string(hosts->data_leased)) : "",
+                  hosts->data_on_disk.value == 0
+                      ? ""
+                      : fmt::format(", and {} on disk", to_string(hosts->data_on_disk)),
+                  hosts->keep_data, hosts->keep_data == 1 ? "" : "s");
   if (hosts->data_used.value < hosts->data_memory.value / 100 * fullest_percent)
     return good("data", use);
   return {"data", Health::doubtful, use + ": what is put may find no room",
-          "'orchid data list' shows what may be deleted; --data-memory gives an executor more"};
+          std::string("'orchid data list' shows what may be deleted") +
+              (leases ? ", 'orchid leases' what memory is leased" : "") +
+              "; --data-memory gives an executor more"};
 }
 
 }  // namespace orchid::cli

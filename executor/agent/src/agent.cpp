@@ -305,6 +305,7 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
     copying_.end_all();
     data_.begin_afresh();
   }
+  data_.begin_sparing(welcome.spares_data, welcome.resumed);
   data_of_calls_.begin(welcome.names_data, welcome.resumed);
   memory_of_calls_.begin(welcome.finds_memory);
   for (const LeaseId& lease : *old) {

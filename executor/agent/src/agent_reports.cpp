@@ -77,6 +77,7 @@ std::map<std::string, std::uint64_t> Agent::growing_counters() const {
   compilers_.count(counters);
   devices_.count(counters);
   data_.count(counters);
+  if (keeps_data()) memory_.count(counters);
   return counters;
 }
 

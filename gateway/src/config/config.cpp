@@ -34,6 +34,8 @@ std::vector<Setting> pilot_settings(PilotSettings& p) {
        text(p.scheduling)},
       {"pilots_bandwidth_cap", "bytes that functions on a node may move in a second; 0: no cap",
        size(p.bandwidth_cap, 0_B)},
+      {"pilots_data_memory", "memory for data objects and leases of memory on each node",
+       size(p.data_memory)},
       {"pilots_most_queued", "the most pilots that wait", number(p.most_queued, 1U, 1'000U)},
       {"pilots_most_running", "the most pilots in all", number(p.most_running, 1U, 100'000U)},
       {"pilots_most_cores", "the most cores of one pilot", number(p.most_cores, 1U, 4'096U)},

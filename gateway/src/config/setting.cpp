@@ -32,6 +32,15 @@ Apply size(ByteCount& field, ByteCount least) {
   };
 }
 
+Apply size(std::optional<ByteCount>& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    ByteCount read;
+    auto applied = size(read, 0_B)(value);
+    if (applied) field = read;
+    return applied;
+  };
+}
+
 Apply text(std::string& field) {
   return [&field](const std::string& value) -> Result<void> {
     field = value;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,8 @@ template <typename Number>
 [[nodiscard]] Apply duration(std::chrono::milliseconds& field,
                              std::chrono::milliseconds most = std::chrono::hours(1));
 [[nodiscard]] Apply size(ByteCount& field, ByteCount least);
+/// Any. The field has nothing until it is set.
+[[nodiscard]] Apply size(std::optional<ByteCount>& field);
 [[nodiscard]] Apply text(std::string& field);
 [[nodiscard]] Apply truth(bool& field);
 [[nodiscard]] Apply path(std::filesystem::path& field);

@@ -48,6 +48,7 @@ DataCopyService::DataCopyService(Parts parts, Options options)
     copies_.not_fetched(to, m.transfer, m.have, {m.code, m.message}, parts_.loop.now());
     carry_out();
   });
+  parts_.messages.on<SpareFor>([this](const ExecutorId& at, const SpareFor& m) { hear(at, m); });
 }
 
 const Executor* DataCopyService::receiver(const ExecutorId& id) const {

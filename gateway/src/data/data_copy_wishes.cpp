@@ -58,13 +58,11 @@ std::vector<CopyPlace> DataCopyService::places_for(const DataObject& object,
   std::vector<CopyPlace> places;
   for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
     if (!executor.data_memory || !Capacity::serves(executor, object.tenant)) continue;
-    const std::uint64_t budget = executor.data_memory->value;
-    const std::uint64_t used = parts_.catalogue.used_at(id).value;
     places.push_back({.holder = {id, Capacity::name_of(executor)},
                       .machine = executor.host.boot_id,
                       .receives = receiver(id) != nullptr,
                       .stays = stays(executor, object, now),
-                      .free = {budget - std::min(budget, used)},
+                      .free = Capacity::free_for_data(executor, parts_.catalogue.used_at(id)),
                       .ends = executor.ends});
   }
   return places;
@@ -97,10 +95,9 @@ bool DataCopyService::is_surplus(const DataObject& object, const ExecutorId& exe
   return machines.size() >= object.copies;
 }
 
-bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) {
-  const MonotonicTime now = parts_.loop.now();
-  const Executor* there = receiver(executor);
-  if (there == nullptr) return false;
+/// The oldest first.
+DataCopyService::Objects DataCopyService::surplus_at(const ExecutorId& executor,
+                                                     MonotonicTime now) const {
   const std::set<DataId> awaited = awaited_by_calls();
   Objects surplus;
   for (const DataObject* object : parts_.catalogue.sealed_at(executor))
@@ -109,10 +106,12 @@ bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) 
       surplus.push_back(object);
   std::ranges::sort(surplus, {},
                     [](const DataObject* one) { return std::pair(one->created, one->id); });
-  // What is to be made is among what is used there.
-  const std::uint64_t used = parts_.catalogue.used_at(executor).value;
-  const std::uint64_t budget = there->data_memory->value;
-  const std::uint64_t needed = used > budget ? used - budget : bytes.value;
+  return surplus;
+}
+
+/// False: all of them are not enough, and none goes.
+bool DataCopyService::spare(const ExecutorId& executor, const Objects& surplus,
+                            std::uint64_t needed) {
   std::uint64_t most = 0;
   for (const DataObject* object : surplus) most += object->bytes.value;
   if (most < needed || needed == 0) return false;
@@ -125,6 +124,26 @@ bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) 
     log::info("event=copy_spared data={} at={}", to_string(object->id), executor.value());
   }
   return true;
+}
+
+bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) {
+  const Executor* there = receiver(executor);
+  if (there == nullptr) return false;
+  // What is to be made is among what is used there by the catalogue, and not by the executor's
+  // word, which counts leases of memory instead.
+  const std::uint64_t told = there->capacity.data_used.value_or(ByteCount{}).value;
+  const std::uint64_t used = std::max(parts_.catalogue.used_at(executor).value, told + bytes.value);
+  const std::uint64_t budget = there->data_memory->value;
+  const std::uint64_t needed = used > budget ? used - budget : bytes.value;
+  return spare(executor, surplus_at(executor, parts_.loop.now()), needed);
+}
+
+void DataCopyService::hear(const ExecutorId& executor, const SpareFor& question) {
+  Objects surplus;
+  if (receiver(executor) != nullptr) surplus = surplus_at(executor, parts_.loop.now());
+  std::erase_if(surplus, [](const DataObject* object) { return object->name.empty(); });
+  const bool enough = spare(executor, surplus, question.bytes.value);
+  parts_.send(executor, DataSpared{.question = question.question, .enough = enough});
 }
 
 void DataCopyService::look_after_objects(MonotonicTime now) {

@@ -174,8 +174,10 @@ void DataService::add_metrics(MetricsText& text) const {
     on_disk += value("data_on_disk_bytes");
     not_spilled += value("data_not_spilled");
   }
-  text.gauge("orchid_data_memory_bytes", "Memory of executors for data objects, in bytes.", budget);
-  text.gauge("orchid_data_memory_used_bytes", "Of it, in use by objects and rooms.", used);
+  text.gauge("orchid_data_memory_bytes",
+             "Memory of executors for data objects and leases of memory, in bytes.", budget);
+  text.gauge("orchid_data_memory_used_bytes",
+             "Of it, in use by objects, rooms and leases of memory.", used);
   text.gauge("orchid_data_on_disk_bytes",
              "Data that executors have put on disk for want of memory, in bytes.", on_disk);
   text.gauge("orchid_data_not_spilled",

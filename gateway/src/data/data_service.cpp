@@ -137,9 +137,7 @@ const Executor* DataService::keeper_for(const DataObject& object,
                           (executor.keeps_data || !object.durable) &&
                           Capacity::serves(executor, object.tenant) && !asked.contains(id);
     if (!may_keep) continue;
-    const std::uint64_t used = catalogue_.used_at(id).value;
-    const std::uint64_t free =
-        executor.data_memory->value - std::min(executor.data_memory->value, used);
+    const std::uint64_t free = Capacity::free_for_data(executor, catalogue_.used_at(id)).value;
     const std::uint64_t own = catalogue_.used_at(id, object.tenant.uid).value;
     const std::tuple rank{free >= object.bytes.value, executor.ends - soon > now, own,
                           executor.ends, free};

@@ -92,6 +92,12 @@ Capacity::Capacity(const HostBook& hosts, Options options)
       placement_(policy_or_default(std::move(options.policy)),
                  {.fair_share_half_life = options.fair_share_half_life}) {}
 
+ByteCount Capacity::free_for_data(const Executor& executor, ByteCount known) {
+  const std::uint64_t budget = executor.data_memory.value_or(ByteCount{}).value;
+  const std::uint64_t told = executor.capacity.data_used.value_or(ByteCount{}).value;
+  return {budget - std::min(budget, std::max(told, known.value))};
+}
+
 const std::string& Capacity::name_of(const Executor& executor) {
   return executor.grant.node.empty() ? executor.host.hostname : executor.grant.node;
 }

@@ -125,7 +125,8 @@ void ExecutorGate::welcome(const ConnectionPtr& connection, const PeerIdentity& 
                                          .resumed = resumed,
                                          .gateway = gateway_,
                                          .names_data = true,
-                                         .finds_memory = true}});
+                                         .finds_memory = true,
+                                         .spares_data = true}});
   if (resumed) {
     for (const ControlFrame& frame : session.stream.resume(hello.ack)) write(session, frame);
     events_.executor_resumed(id);

@@ -97,9 +97,7 @@ const Executor* MemoryLeases::choose(const Lease& lease, MonotonicTime now) cons
                      can_be_reached(executor, lease.request.on) &&
                      meets(executor, lease.request.on, now);
     if (!may) continue;
-    const std::uint64_t used = executor.capacity.data_used.value_or(ByteCount{}).value;
-    const std::uint64_t free =
-        executor.data_memory->value - std::min(executor.data_memory->value, used);
+    const std::uint64_t free = Capacity::free_for_data(executor, {}).value;
     const std::tuple rank{free >= lease.request.bytes.value, executor.ends, free};
     if (best != nullptr && rank <= best_rank) continue;
     best = &executor;
@@ -351,6 +349,18 @@ void MemoryLeases::executor_joined(const Executor& executor, const std::vector<M
     else
       leases_.erase(lease);
   }
+}
+
+void MemoryLeases::add_metrics(MetricsText& text) const {
+  std::uint64_t open = 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [id, lease] : leases_) {
+    if (lease.waiting) continue;
+    ++open;
+    bytes += lease.request.bytes.value;
+  }
+  text.gauge("orchid_memory_leases", "Leases of memory that are open.", open);
+  text.gauge("orchid_memory_leased_bytes", "Memory for data that they have, in bytes.", bytes);
 }
 
 void MemoryLeases::tick(MonotonicTime now) {

@@ -23,6 +23,10 @@ Result<void> check(const PilotSettings& settings, const std::vector<std::string>
     return fail(ErrorCode::bad_configuration,
                 "[pilots] shortest must be at least 1m, and not more than longest: Slurm counts a "
                 "job's time in minutes");
+  if (settings.site && settings.data_memory)
+    return fail(ErrorCode::bad_configuration,
+                "[pilots] data_memory and site do not go together: how much data is kept on a node "
+                "is for the site's service to say (--executor-option=--data-memory=SIZE)");
   // In site mode it is the site's service on each node that reaches the gateway.
   if (!settings.site && settings.address.empty() && std::ranges::all_of(listen, is_loopback))
     return fail(ErrorCode::bad_configuration,
@@ -54,6 +58,7 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--host-identity", settings.host_identity);
   add("--scheduling", settings.scheduling);
   add("--bandwidth-cap", std::to_string(settings.bandwidth_cap.value));
+  if (settings.data_memory) add("--data-memory", std::to_string(settings.data_memory->value));
   add("--max-queued", std::to_string(settings.most_queued));
   add("--max", std::to_string(settings.most_running));
   add("--max-cores", std::to_string(settings.most_cores));

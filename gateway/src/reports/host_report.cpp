@@ -87,6 +87,11 @@ Json executor_json(const Executor& executor, const Leased& leased, const HostVie
   if (executor.data_memory) {
     json["data_memory_bytes"] = executor.data_memory->value;
     json["data_used_bytes"] = executor.capacity.data_used.value_or(ByteCount{}).value;
+    // Older executors do not say.
+    for (const char* part : {"data_leased_bytes", "data_on_disk_bytes"})
+      if (const auto told = executor.capacity.counters.find(part);
+          told != executor.capacity.counters.end())
+        json[part] = told->second;
   }
   json["owner"] = "another user";
   if (may_see(viewer, executor))

@@ -116,7 +116,8 @@ Json to_json(const ControlWelcome& m) {
           {"resumed", m.resumed},
           {"gateway", m.gateway},
           {"names_data", m.names_data},
-          {"finds_memory", m.finds_memory}};
+          {"finds_memory", m.finds_memory},
+          {"spares_data", m.spares_data}};
 }
 Json to_json(const ControlRefused& m) {
   return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};

@@ -167,6 +167,7 @@ ControlWelcome parse_welcome(const JsonObject& f) {
   if (f.has("gateway")) m.gateway = f.text("gateway", 64);
   if (f.has("names_data")) m.names_data = f.flag("names_data");
   if (f.has("finds_memory")) m.finds_memory = f.flag("finds_memory");
+  if (f.has("spares_data")) m.spares_data = f.flag("spares_data");
   return m;
 }
 

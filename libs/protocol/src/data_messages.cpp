@@ -166,6 +166,12 @@ struct DataEncoder {
             {"code", to_string(m.code)},
             {"message", m.message}};
   }
+  Json operator()(const SpareFor& m) const {
+    return {{"type", "spare_for"}, {"question", m.question}, {"bytes", m.bytes.value}};
+  }
+  Json operator()(const DataSpared& m) const {
+    return {{"type", "data_spared"}, {"question", m.question}, {"enough", m.enough}};
+  }
 };
 
 std::chrono::milliseconds parse_data_time(const JsonObject& f, const char* key) {
@@ -303,7 +309,7 @@ DataAccepted parse_data_accepted(const JsonObject& f) {
   return accepted;
 }
 
-/// What calls ask for, and its answers.
+/// What calls and what lacks memory ask for, and its answers.
 std::optional<DataMessage> parse_data_of_call(const JsonObject& f, std::string_view type) {
   const auto question = [&] { return f.number<std::uint64_t>("question"); };
   if (type == "find_data")
@@ -313,6 +319,8 @@ std::optional<DataMessage> parse_data_of_call(const JsonObject& f, std::string_v
   if (type == "data_accepted") return parse_data_accepted(f);
   if (type == "data_declined")
     return DataDeclined{question(), f.parsed("code", parse_error_code), f.text("message")};
+  if (type == "spare_for") return SpareFor{question(), parse_data_bytes(f, "bytes")};
+  if (type == "data_spared") return DataSpared{question(), f.flag("enough")};
   return std::nullopt;
 }
 

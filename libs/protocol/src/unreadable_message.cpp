@@ -23,6 +23,7 @@ std::optional<ControlMessage> refusal_of(const JsonObject& f, std::string_view t
   if (type == "digest_data") return DataNotDigested{data(), code, why};
   if (type == "find_data" || type == "publish_data")
     return DataDeclined{number("question"), code, why};
+  if (type == "spare_for") return DataSpared{number("question"), false};
   if (type == "find_memory") return MemoryNotFound{number("question"), code, why};
   return std::nullopt;
 }

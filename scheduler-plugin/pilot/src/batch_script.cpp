@@ -102,7 +102,8 @@ fi
 trap - TERM INT
 exec "$program" --gateway "$gateway" --token-file "$token_file" --scratch "$base" \
   --grant pilot --job "$SLURM_JOB_ID" --cluster "${SLURM_CLUSTER_NAME:-}" --node "$SLURMD_NODENAME" \
-  --gateway-grace-s "$gateway_grace" --scheduling "$scheduling" --bandwidth-cap "$bandwidth_cap" "$@"
+  --gateway-grace-s "$gateway_grace" --scheduling "$scheduling" --bandwidth-cap "$bandwidth_cap" \
+  ${data_memory:+--data-memory "$data_memory"} "$@"
 )bash";
 
 std::string step_script(bool site) {
@@ -170,6 +171,11 @@ Result<void> check_amounts(const PilotRequest& r) {
                 fmt::format("a pilot has 1 to {} cores on each node", most_cores));
   if (r.memory.value != 0 && r.memory < 64_MiB)
     return fail(ErrorCode::bad_request, "a pilot has at least 64MiB on each node");
+  if (r.memory.value != 0 && r.data_memory.value_or(ByteCount{}) >= r.memory)
+    return fail(ErrorCode::bad_request,
+                fmt::format("a pilot with {} on each node cannot keep {} of it for data: it has "
+                            "workers, too",
+                            to_string(r.memory), to_string(*r.data_memory)));
   if (r.bandwidth_cap.value != 0 && r.bandwidth_cap < 64_MiB)
     return fail(ErrorCode::bad_request,
                 "a pilot's memory bandwidth cap must be at least 64MiB per second");
@@ -198,6 +204,10 @@ Result<void> check_site(const PilotRequest& r) {
   if (r.gpus != 0)
     return fail(ErrorCode::bad_request,
                 "the site's service on a node takes cores and memory only: leave the GPUs out");
+  if (r.data_memory)
+    return fail(ErrorCode::bad_request,
+                "how much data is kept on a node is for the site's service to say "
+                "(--executor-option=--data-memory=SIZE): leave --data-memory out");
   return r.host_socket.empty() ? Result<void>() : check_path("the host's socket", r.host_socket);
 }
 
@@ -318,6 +328,8 @@ Result<std::string> batch_script(const PilotRequest& r) {
     script += "export lane_listen=" + shell_word(r.lane_listen) + "\n";
     script += std::string("export host_identity=") +
               (r.host_identity == HostIdentity::node ? "node" : "boot") + "\n";
+    script += fmt::format("export data_memory={}\n",
+                          r.data_memory ? std::to_string(r.data_memory->value) : "");
   }
   script += fmt::format("export scheduling={} bandwidth_cap={}\n", r.gives_way ? "idle" : "normal",
                         r.bandwidth_cap.value);

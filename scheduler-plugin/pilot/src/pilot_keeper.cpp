@@ -260,6 +260,9 @@ bool PilotKeeper::submit(const SubmitPilot& wanted, MonotonicTime now) {
   // Nothing waits in the queue for a gateway that is gone.
   request.longest_wait = request.gateway_grace;
   request.memory = wanted.memory;
+  // Beside its workers'.
+  if (request.memory.value != 0)
+    request.memory.value += request.data_memory.value_or(ByteCount{}).value;
   request.gpus = wanted.gpus;
   request.gpu_model = wanted.gpu_model;
   if (!wanted.features.empty())

@@ -74,6 +74,7 @@ Result<Words> words_of_executor(const ShareOnNode& share, const OwnStep& own,
     if (!id) return fail(std::move(id.error()));
     words.insert(words.end(), {"--host-id", std::move(*id)});
   }
+  if (!share.data_memory.empty()) words.insert(words.end(), {"--data-memory", share.data_memory});
   const std::string lanes =
       share.lane_listen == "auto" ? address_towards(share.gateway) : share.lane_listen;
   if (!lanes.empty())

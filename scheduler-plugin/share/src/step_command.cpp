@@ -55,6 +55,7 @@ std::vector<std::string> step_command(const ShareRequest& r) {
     add("--token-file", r.token_file);
     add("--lane-listen", r.lane_listen);
     add("--host-identity", r.host_is_node ? "node" : "boot");
+    if (r.data_memory) add("--data-memory", std::to_string(r.data_memory->value));
   }
   if (r.option.cores != 0) add("--cores", std::to_string(r.option.cores));
   // Nodes of one job may have different numbers of CPUs: each reckons by its own.

@@ -20,6 +20,7 @@ from processes import expect, family, words_of  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 FUNCTION = pathlib.Path(__file__).resolve().parents[1] / "data/sums_data.c"
+MAKES_DATA = pathlib.Path(__file__).resolve().parents[1] / "data/makes_data.cpp"
 SKIPPED = 77
 HOSTS = 3
 MIB = 1 << 20
@@ -461,6 +462,42 @@ def a_deleted_object_is_copied_no_further(site):
     wait_for(lambda: site.copying(0) + site.copying(1), lambda left: not left, "no process is left", site.one.said)
 
 
+def surplus_copies_go_for_leases_of_memory_and_for_what_calls_make(site):
+    module = site.one.folder / "makes_data.bc"
+    site.one.orchid("build", str(MAKES_DATA), "-o", str(module))
+    site.one.orchid("deploy", str(module), "--name", "makes_data")
+    first, second = some_bytes(100 * MIB), some_bytes(100 * MIB, b"second")
+    site.add(0, SMALL)
+    site.add(1, LARGE, "--kind", "dpu", own_machine=True)
+    put(site, "a", first)
+    put(site, "b", second)
+    expect(site.document("a")["hosts"] == site.document("b")["hosts"] == ["host0"], "both are where the gateway writes")
+
+    def lease(bytes):
+        return ask(site.one, "POST", "/v1/leases", json.dumps({"workers": 0, "memory_bytes": bytes, "duration_ms": 600_000,
+                                                               "constraints": {"host": "host0"}}), Content_Type="application/json")
+
+    said = lease(100 * MIB)
+    expect(b"no_data_memory" in said.body, f"the only copies stay: {said.said()}")
+    for name in ("a", "b"):
+        order_copy(site, name, host="host1")
+        site.wait_until_on(name, "host0", "host1")
+    made = lease(100 * MIB)
+    expect(made.status == 201, f"there is room for a lease: {made.said()}\n{site.one.said()}")
+    wait_for(lambda: site.document("a")["hosts"], lambda now: now == ["host1"], "the oldest copy went for it", site.one.said)
+    expect(site.document("b")["hosts"] == ["host0", "host1"], "and no other")
+    wait_for(lambda: next(one for one in site.one.document("hosts")["hosts"] if one["hostname"] == "host0")["executors"][0]["data_leased_bytes"],
+             lambda leased: leased == 100 * MIB, "leased memory is told apart", site.one.said)
+    metrics = site.one.metrics()
+    expect(metrics["orchid_memory_leases"] == 1 and metrics["orchid_memory_leased_bytes"] == 100 * MIB, "also in the metrics")
+    # 16 bytes for each square, of which a half is used.
+    squares = site.one.orchid("invoke", "makes_data.squares", "--args", json.dumps(["c", 6 * MIB]), "--on", "cpu", check=False)
+    expect(squares.returncode == 0, f"there is room for a call: {squares}\n{site.one.said()}")
+    wait_for(lambda: site.document("b")["hosts"], lambda now: now == ["host1"], "the other copy went for it", site.one.said)
+    expect(site.document("c")["hosts"] == ["host0"], "it has made its data")
+    expect(b"no_data_memory" in lease(200 * MIB).body, "what there is one copy of stays")
+
+
 def a_wish_survives_the_gateway(site):
     site.add(0, SMALL)
     put(site, "a", some_bytes(10 * MIB), Orchid_Copies="2")
@@ -480,7 +517,8 @@ CASES = (a_copy_is_the_same_and_stays_when_its_source_is_lost, a_call_with_data_
          a_copy_survives_a_stopped_process_and_a_lost_gateway, a_receiver_that_is_lost_in_the_middle_is_replaced,
          a_sender_whose_grant_is_taken_back_in_the_middle_is_replaced, a_receiver_whose_grant_is_taken_back_in_the_middle_leaves_nothing,
          a_call_whose_client_goes_waits_for_no_data, the_last_copy_leaves_a_grant_that_ends, a_last_copy_that_cannot_leave_in_time_is_lost_and_said_so,
-         the_only_copy_that_is_lost_is_named_with_its_host, a_deleted_object_is_copied_no_further, a_wish_survives_the_gateway)
+         the_only_copy_that_is_lost_is_named_with_its_host, a_deleted_object_is_copied_no_further,
+         surplus_copies_go_for_leases_of_memory_and_for_what_calls_make, a_wish_survives_the_gateway)
 
 
 def main():

@@ -109,9 +109,10 @@ def a_batch_job_takes_a_pilots_cores(site):
 
 
 def one_pilot_may_have_several_nodes(site):
-    job = site.start_pilot("--partition", "idle", "--nodes", "2", "--cores", "1")
+    job = site.start_pilot("--partition", "idle", "--nodes", "2", "--cores", "1", "--data-memory", "48MiB")
     for node in ("n1", "n2"):
-        site.wait_for_executor(node)
+        words = pathlib.Path(f"/proc/{site.wait_for_executor(node)}/cmdline").read_text().split("\0")
+        expect(words[words.index("--data-memory") + 1] == str(48 << 20), f"each keeps as much data as was said: {words}")
     expect(len(site.pilots()) == 1, "it is one job")
     site.orchid("pilot", "stop", str(job))
     expect(not site.pilots() and not site.executors(), "both executors are gone")

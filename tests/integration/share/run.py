@@ -196,8 +196,10 @@ def a_share_can_be_stopped_and_started_again(site):
         expect(site.cluster.state_of(job.job) == "RUNNING", "but the job")
         wait_until(lambda: not job.status(), "the gateway has forgotten it", job.trouble)
         expect("is not shared" in site.orchid("share", "stop", str(job.job)).stderr, "a second time there is nothing to stop")
-        done = submit_inside(site, job, f"share start cores:1 --address {site.address} --host-identity node")
+        done = submit_inside(site, job, f"share start cores:1 --data-memory 48MiB --address {site.address} --host-identity node")
         expect(done.returncode == 0 and "connected" in done.stdout, f"it can be started again: {done.stdout}{done.stderr}")
+        words = pathlib.Path(f"/proc/{job.executor()}/cmdline").read_text().split("\0")
+        expect(words[words.index("--data-memory") + 1] == str(48 << 20), f"and keep more or less data: {words}")
         site.orchid("share", "stop", str(job.job))
         with concurrent.futures.ThreadPoolExecutor() as pool:
             two = list(pool.map(lambda _: submit_inside(site, job, f"share start --address {site.address} --host-identity node"), range(2)))

@@ -345,6 +345,8 @@ TEST_CASE("hosts shows whose the cores are, what a cluster has, and what will st
     return {.body = R"({"hosts":[{"name":"n7","hostname":"node7","cores":8,"cores_leased":3,)"
                     R"("gpus":[{"index":0,"model":""}],"gpus_usable":1,"gpus_leased":1,)"
                     R"("executors":[{"state":"connected","workers_ready":2,)"
+                    R"("data_memory_bytes":4096,"data_used_bytes":3072,"data_leased_bytes":2048,)"
+                    R"("data_on_disk_bytes":1024,)"
                     R"("grant":{"source":"pilot","job":4711}}]}],)"
                     R"("clusters":[{"cluster":"fern","backend":"Slurm 22.05.8","state":"stale",)"
                     R"("message":"slurmctld does not answer","nodes":[{"name":"n7","kind":"gpu",)"
@@ -358,8 +360,9 @@ TEST_CASE("hosts shows whose the cores are, what a cluster has, and what will st
   const Ran shown = orchid(gateway, {"hosts"});
   CHECK(shown.status == 0);
   for (const char* part :
-       {"pilot 4711", "1 of 1 leased", "cluster fern (Slurm 22.05.8), stale: slurmctld does not",
-        "4 (4-7)", "1 (1) of 2", "fast,near", "unusable: drained", "dpu"}) {
+       {"pilot 4711", "1 of 1 leased", "3 KiB of 4 KiB (2 KiB of it leased), 1 KiB on disk",
+        "cluster fern (Slurm 22.05.8), stale: slurmctld does not", "4 (4-7)", "1 (1) of 2",
+        "fast,near", "unusable: drained", "dpu"}) {
     CAPTURE(part);
     CHECK(shown.out.find(part) != std::string::npos);
   }

@@ -499,6 +499,13 @@ TEST_CASE("the memory for data is told, and that it is almost used up") {
   check_is(full, Health::doubtful);
   CHECK(full.detail.contains("960 B of 1000 B used, on 1 executor"));
   CHECK(full.remedy.contains("orchid data list"));
+  CHECK_FALSE(full.remedy.contains("orchid leases"));
+  const Finding leased = used(R"({"data_memory_bytes":1000,"data_used_bytes":960,)"
+                              R"("data_leased_bytes":900,"data_on_disk_bytes":2048})");
+  check_is(leased, Health::doubtful);
+  CHECK(leased.detail.contains(
+      "960 B of 1000 B used (900 B of it leased), and 2 KiB on disk, on 1 executor"));
+  CHECK(leased.remedy.contains("orchid leases"));
   check_is(check_data(answering("/v1/hosts", {500, ""})), Health::broken);
 }
 

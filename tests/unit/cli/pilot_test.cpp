@@ -77,6 +77,8 @@ TEST_CASE("what orchid pilot is told wrong is a usage error") {
   };
   CHECK(orchid({"pilot"}).status == 2);
   CHECK(status({"pilot", "start", "--dry-run", "--memory", "1GiB"}) == 0);
+  CHECK(status({"pilot", "start", "--dry-run", "--memory", "2GiB", "--data-memory", "1GiB"}) == 0);
+  CHECK(status({"pilot", "start", "--dry-run", "--memory", "1GiB", "--data-memory", "1GiB"}) == 2);
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--time", "soon"},
                                                 {"--time", "10s"},
                                                 {"--cores", "0"},
@@ -89,6 +91,7 @@ TEST_CASE("what orchid pilot is told wrong is a usage error") {
                                                 {"--option", "wrap"},
                                                 {"--bandwidth-cap", "much"},
                                                 {"--bandwidth-cap", "63MiB"},
+                                                {"--data-memory", "some"},
                                                 {"--scheduling", "fast"},
                                                 {"--count", "0"},
                                                 {"--wait-at-most", "for ever"},

@@ -56,6 +56,30 @@ TEST_CASE("command line and file take the same durations and sizes") {
   }
 }
 
+TEST_CASE(
+    "what data may take, and how long it stays, is said in the file and on the command line") {
+  const auto defaults = config_of({});
+  REQUIRE(defaults.has_value());
+  CHECK(defaults->data_versions == 3);
+  CHECK(defaults->data_unnamed_for == hours(1));
+  CHECK(defaults->data_per_user == 0_B);
+  CHECK_FALSE(defaults->pilots.data_memory.has_value());
+  const ConfigFile file(
+      "[data]\nversions = 1\nunnamed_for = \"30m\"\nper_user = \"4GiB\"\n"
+      "[pilots]\ndata_memory = \"2GiB\"\n");
+  for (const auto& read : {config_of({"--data-versions", "1", "--data-unnamed-for", "30m",
+                                      "--data-per-user", "4GiB", "--pilots-data-memory", "2GiB"}),
+                           config_of({"--config", file.path.c_str()})}) {
+    REQUIRE(read.has_value());
+    CHECK(read->data_versions == 1);
+    CHECK(read->data_unnamed_for == minutes(30));
+    CHECK(read->data_per_user == 4_GiB);
+    CHECK(read->pilots.data_memory == 2_GiB);
+  }
+  CHECK_FALSE(config_of({"--data-versions", "0"}).has_value());
+  CHECK(config_of({"--pilots-data-memory", "0"})->pilots.data_memory == 0_B);
+}
+
 TEST_CASE("an amount out of its range is refused with the setting and the range") {
   const auto message = [](const char* flag, const char* value) {
     const auto read = config_of({flag, value});

@@ -470,6 +470,74 @@ TEST_CASE("a copy that was brought for a call stays for it, and both of two copi
   CHECK(world.last<SpareData>()->first == here);
 }
 
+TEST_CASE("surplus copies go for what only their executor knows, if they are enough and named") {
+  CopyServiceWorld world;
+  const DataId named = world.bring(there, "n2", "named", 10);
+  const DataId unnamed = world.bring(there, "n2", "", 10);
+  world.bring(there, "n2", "only", 10);
+  world.join_copying(here, "n1");
+  for (const DataId& data : {named, unnamed}) {
+    REQUIRE(world.service.copy(data_owner, {.id = data}, {.host = "n1"}).has_value());
+    world.finish_copy(data);
+  }
+  world.clock.advance(seconds(120));
+  const auto answer_to = [&](std::uint64_t question, std::uint64_t bytes) {
+    world.say(there, SpareFor{.question = question, .bytes = ByteCount{bytes}});
+    REQUIRE(!world.sent.empty());
+    CHECK(world.sent.back().first == there);
+    const auto* answer = std::get_if<DataSpared>(&world.sent.back().second);
+    REQUIRE(answer != nullptr);
+    CHECK(answer->question == question);
+    return answer->enough;
+  };
+  CHECK_FALSE(answer_to(1, 11));  // the unnamed one its executor evicts by itself
+  CHECK_FALSE(answer_to(2, 0));
+  CHECK(world.count<SpareData>() == 0);
+  CHECK(answer_to(3, 10));
+  CHECK(world.count<SpareData>() == 1);
+  CHECK(world.last<SpareData>()->first == there);
+  CHECK(world.last<SpareData>()->second.data == named);
+  CHECK_FALSE(answer_to(4, 1));  // it was told already
+}
+
+TEST_CASE("room beside leased memory takes as many surplus copies as it lacks, and no more") {
+  CopyServiceWorld world;
+  const DataId spare = world.bring(here, "n1", "spare", 10);
+  world.join_copying(there, "n2");
+  REQUIRE(world.service.copy(data_owner, {.id = spare}, {.host = "n2"}).has_value());
+  world.finish_copy(spare);
+  world.clock.advance(seconds(120));
+  const auto leases_take = [&](std::uint64_t bytes) {
+    world.broker.executor_said(here, {.data_used = ByteCount{(1_GiB).value - bytes}},
+                               world.clock.now());
+  };
+  leases_take(0);
+  CHECK_FALSE(world.service.copies().make_room_at(here, ByteCount{20}));
+  leases_take(15);
+  CHECK(world.service.copies().make_room_at(here, ByteCount{20}));
+  CHECK(world.last<SpareData>()->second.data == spare);
+}
+
+TEST_CASE("an executor full of leased memory is not where room is looked for first") {
+  CopyServiceWorld world;
+  world.join_copying(there, "n2", world.clock.now() + minutes(60));
+  world.join_copying(elsewhere, "n3", world.clock.now() + minutes(30));
+  const DataId id = world.bring(here, "n1", "climate", 10);
+  const auto takes = [&](const ExecutorId& executor, ByteCount bytes) {
+    world.broker.executor_said(executor, {.data_used = bytes}, world.clock.now());
+  };
+  takes(there, 1_GiB);
+  REQUIRE(world.service.copy(data_owner, {.id = id}, {.count = 2}).has_value());
+  REQUIRE(world.last<MakeData>().has_value());
+  CHECK(world.last<MakeData>()->first == elsewhere);
+  // Of a client's object, too: both are on the gateway's host.
+  const ExecutorId beside("e0");
+  world.join_copying(beside, "n1", world.clock.now() + minutes(30));
+  takes(here, 1_GiB);
+  world.make("new");
+  CHECK(world.asked().first == beside);
+}
+
 TEST_CASE("an executor that comes back is told how many copies were wished for meanwhile") {
   CopyServiceWorld world;
   const DataId id = world.bring(here, "n1", "climate", 10);

@@ -68,6 +68,24 @@ TEST_CASE("the keeper knows how long a pilot may take to start and to join") {
   CHECK(value_of("--join-within") == "45s");
 }
 
+TEST_CASE("pilots by demand keep the data that is said, where it is not the site that says it") {
+  PilotSettings settings{.automatic = true, .partition = "idle"};
+  const auto words = [&] {
+    return pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock", "/state")
+        .arguments;
+  };
+  const auto unsaid = words();
+  CHECK(std::ranges::find(unsaid, "--data-memory") == unsaid.end());
+  settings.data_memory = 2_GiB;
+  const auto said = words();
+  const auto found = std::ranges::find(said, "--data-memory");
+  REQUIRE(found != said.end());
+  CHECK(*std::next(found) == "2147483648");
+  CHECK(check(settings, reached).has_value());
+  settings.site = true;
+  CHECK(check(settings, reached).error().message.contains("data_memory and site"));
+}
+
 TEST_CASE("a pause that began before the gateway is over, and the keeper knows when that was") {
   PilotSettings settings;
   settings.started = std::chrono::system_clock::time_point(std::chrono::milliseconds(5'700));

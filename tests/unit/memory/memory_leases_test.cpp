@@ -319,6 +319,19 @@ TEST_CASE("an executor says nothing of the leases of tenants that it does not se
   CHECK(world.leases.knows(own.lease));
 }
 
+TEST_CASE("metrics tell of leases that are open, and of no others") {
+  MemoryWorld world;
+  world.join(first, "n1", 1_GiB);
+  world.take(300_MiB);
+  world.take(100_MiB, bert);
+  world.open(50_MiB);
+  MetricsText text;
+  world.leases.add_metrics(text);
+  const std::string told = text.take();
+  CHECK(told.contains("orchid_memory_leases 2\n"));
+  CHECK(told.contains("orchid_memory_leased_bytes 419430400\n"));
+}
+
 TEST_CASE("what leases have adds up, whatever happens") {
   MemoryWorld world({.per_tenant = 100_MiB});
   world.join(first, "n1", 64_MiB);

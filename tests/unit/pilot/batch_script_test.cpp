@@ -66,6 +66,25 @@ TEST_CASE("a pilot's script asks for what was asked for, and nothing else") {
   CHECK(has(*plain, "export scheduling=idle bandwidth_cap=0\n"));
 }
 
+TEST_CASE("a pilot keeps as much data as was said, and what its executor does if nothing was") {
+  PilotRequest r = request();
+  CHECK(has(*batch_script(r), "export data_memory=\n"));
+  CHECK(has(*batch_script(r), R"(${data_memory:+--data-memory "$data_memory"})"));
+  r.data_memory = 4_GiB;
+  CHECK(has(*batch_script(r), "export data_memory=4294967296\n"));
+  r.data_memory = 0_B;
+  CHECK(has(*batch_script(r), "export data_memory=0\n"));
+  r.memory = 4_GiB;
+  CHECK(batch_script(r).has_value());
+  r.data_memory = 4_GiB;
+  CHECK(batch_script(r).error().message.contains("cannot keep 4 GiB of it for data"));
+  r.site = true;
+  r.program = "/opt/orchid/orchid-grant";
+  CHECK(batch_script(r).error().message.contains("--executor-option=--data-memory"));
+  r.data_memory.reset();
+  CHECK_FALSE(has(*batch_script(r), "data_memory"));
+}
+
 TEST_CASE("a pilot stands behind everybody, unless its user says otherwise") {
   PilotRequest r = request();
   r.longest_wait = std::chrono::hours(1);

@@ -268,6 +268,10 @@ TEST_CASE("of a message that cannot be read its number can be, and what its send
   CHECK(refusal_of<DataNotOffered>(R"("type":"offer_data","transfer":4,)" + named).transfer == 4);
   CHECK(refusal_of<DataNotFetched>(R"("type":"fetch_data","transfer":5,)" + named).transfer == 5);
   CHECK(refusal_of<DataDeclined>(R"("type":"find_data","question":6)").question == 6);
+  const auto spared = unreadable(R"("type":"spare_for","question":7)");
+  REQUIRE(spared->refusal.has_value());
+  CHECK(std::get<DataSpared>(*spared->refusal).question == 7);
+  CHECK_FALSE(std::get<DataSpared>(*spared->refusal).enough);
   // Whose answer it would be cannot be read either.
   CHECK_FALSE(unreadable(R"("type":"make_data","data":"d-7")")->refusal.has_value());
 }

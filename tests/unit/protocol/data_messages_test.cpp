@@ -104,6 +104,11 @@ TEST_CASE("what is said about copies comes back as it was") {
   const std::string key(32, 'c');
   constexpr std::uint64_t transfer = ~std::uint64_t{0};
   CHECK(data_back(WishCopies{data, 3}).copies == 3);
+  CHECK(data_back(SpareFor{.question = 11, .bytes = 3_GiB}).question == 11);
+  CHECK(data_back(SpareFor{.question = 11, .bytes = 3_GiB}).bytes == 3_GiB);
+  CHECK(data_back(DataSpared{.question = 12, .enough = true}).question == 12);
+  CHECK(data_back(DataSpared{.enough = true}).enough);
+  CHECK_FALSE(data_back(DataSpared{}).enough);
   CHECK(data_back(SpareData{data}).data == data);
   CHECK(data_back(DataKept{data}).data == data);
   const auto offer = data_back(OfferData{data, transfer, key, std::chrono::milliseconds(70)});

@@ -48,6 +48,15 @@ TEST_CASE("what its functions may move is capped if that is said") {
   CHECK(after(capped, "--bandwidth-cap") == "2048MiB");
 }
 
+TEST_CASE("memory for data is what was said, of an executor of one's own") {
+  ShareRequest request = request_of({});
+  CHECK_FALSE(has(step_command(request), "--data-memory"));
+  request.data_memory = 2_GiB;
+  CHECK(after(step_command(request), "--data-memory") == "2147483648");
+  request.site = true;
+  CHECK_FALSE(has(step_command(request), "--data-memory"));
+}
+
 TEST_CASE("memory is shared as cores are, if nothing else is said") {
   CHECK(after(step_command(request_of({.cores = 2})), "--cores") == "2");
   CHECK(after(step_command(request_of({.memory_bytes = 1ULL << 30})), "--memory") == "1024MiB");

@@ -182,6 +182,9 @@ class DataBook {
     return found != objects_.end() && found->second.is_there_for(worker) &&
            found->second.terms.tenant.uid == tenant;
   }
+  /// What has to go of those that are not evicted, so that it fits. 0: nothing, or that would not
+  /// help.
+  [[nodiscard]] ByteCount lacking(const Demand& demand) const;
   [[nodiscard]] ByteCount used() const { return used_.bytes; }
   [[nodiscard]] ByteCount used_by(std::uint32_t tenant) const { return share_of(tenant).bytes; }
   [[nodiscard]] ByteCount budget() const { return options_.budget; }

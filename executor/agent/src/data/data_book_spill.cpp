@@ -10,6 +10,20 @@ bool DataBook::fits(const Demand& demand) const {
   return over_share(demand).value == 0 && over_budget(demand, {}).value == 0;
 }
 
+/// What is others' does not help a tenant that has too much.
+ByteCount DataBook::lacking(const Demand& demand) const {
+  if (demand.bytes > options_.budget) return {};
+  std::uint64_t all = 0;
+  std::uint64_t own = 0;
+  for (const auto& [data, object] : objects_) {
+    if (!object.may_be_evicted()) continue;
+    all += object.in_memory().value;
+    if (object.terms.tenant.uid == demand.tenant) own += object.in_memory().value;
+  }
+  if (over_share(demand).value > own) return {};
+  return over_budget(demand, {all});
+}
+
 ByteCount DataBook::part_of_tenant(ByteCount disk) const {
   if (options_.per_tenant >= options_.budget) return disk;
   const double part =

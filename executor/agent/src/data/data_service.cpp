@@ -25,7 +25,8 @@ DataService::DataService(boost::asio::io_context& io, const DataBook::Options& o
       spill_({.book = book_,
               .post = [&io](Task task) { boost::asio::post(io, std::move(task)); },
               .directory = std::move(spill)},
-             spill_handlers()) {
+             spill_handlers()),
+      sparing_(book_, [this](const ControlMessage& message) { tell(message); }) {
   adopt_files();
 }
 
@@ -49,7 +50,12 @@ DataSpill::Handlers DataService::spill_handlers() {
 
 void DataService::prepare_room(std::uint32_t tenant, ByteCount bytes,
                                std::chrono::milliseconds within, Done done) {
-  spill_.make_room({tenant, bytes}, std::nullopt, clock_now() + within, std::move(done));
+  const DataBook::Demand demand{tenant, bytes};
+  spill_.make_room(demand, std::nullopt, clock_now() + within,
+                   [this, demand, done = std::move(done)](const Result<void>& there) {
+                     if (!there) return done(there);
+                     sparing_.make_room(demand, [done] { done({}); });
+                   });
 }
 
 void DataService::prepare(const DataId& data, std::chrono::milliseconds within, Done done) {
@@ -312,6 +318,7 @@ void DataService::obey(const SpareData& request) {
 
 void DataService::tick() {
   spill_.tick(clock_now());
+  sparing_.tick(clock_now());
   for (const DataDropped& dropped : book_.end_overdue(clock_now())) {
     log::info("event=data_dropped data={} reason={}", to_string(dropped.data),
               to_string(dropped.reason));
@@ -343,6 +350,7 @@ void DataService::end() {
   if (!all.empty()) log::info("event=all_data_dropped objects={} reason=grant_ended", all.size());
   durable_.end();
   spill_.end();
+  sparing_.end();
   for (const DataId& data : all)
     if (auto file = files_.extract(data); !file.empty()) slow_.close(std::move(file.mapped()));
   for (auto& [data, file] : std::exchange(left_, {})) slow_.close(std::move(file));

@@ -17,6 +17,7 @@
 
 #include "data/data_book.h"
 #include "data/data_durable.h"
+#include "data/data_sparing.h"
 #include "data/data_spill.h"
 #include "data/memory_file.h"
 #include "data/slow_file_work.h"
@@ -46,6 +47,7 @@ class DataService {
   void obey(const SealData& request);
   void obey(const DropData& request);
   void obey(const SpareData& request);
+  void obey(const DataSpared& answer) { sparing_.obey(answer); }
   void obey(const WishCopies& request) { book_.want_copies(request.data, request.copies); }
   /// Drops what is over.
   void tick();
@@ -64,9 +66,10 @@ class DataService {
   [[nodiscard]] bool settled() const { return slow_.idle() && spill_.idle() && durable_.idle(); }
 
   using Done = DataSpill::Done;
-  /// Before a room is made: what others do not need now goes to disk, as far as that helps. `done`:
-  /// at once when nothing has to go; the room itself may still be refused. Errors: `no_capacity`:
-  /// it takes longer than `within`.
+  /// Before a room of a call, or a lease of memory, is made: what others do not need now goes to
+  /// disk, and then what there is enough of elsewhere goes, as far as that helps. `done`: at once
+  /// when nothing has to go; the room itself may still be refused. Errors: `no_capacity`: writing
+  /// takes longer than `within`.
   void prepare_room(std::uint32_t tenant, ByteCount bytes, std::chrono::milliseconds within,
                     Done done);
   /// Before an object is opened, taken or lent: what is on disk is read back. `done`: at once when
@@ -136,6 +139,8 @@ class DataService {
   void discard(const DataId& data, const std::function<void()>& done = {});
 
   [[nodiscard]] const DataBook& book() const { return book_; }
+  /// See `DataSparing::begin`.
+  void begin_sparing(bool spares_data, bool resumed) { sparing_.begin(spares_data, resumed); }
   [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }
 
  private:
@@ -178,6 +183,7 @@ class DataService {
   SlowFileWork slow_;
   DataDurable durable_;
   DataSpill spill_;
+  DataSparing sparing_;
 };
 
 }  // namespace orchid::executor

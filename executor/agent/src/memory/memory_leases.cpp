@@ -186,6 +186,12 @@ std::optional<MemoryReach> MemoryLeases::way_to(LeaseId lease, std::uint32_t ten
                      .host = {}};
 }
 
+void MemoryLeases::count(std::map<std::string, std::uint64_t>& counters) const {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, lease] : leases_) bytes += lease.terms.bytes.value;
+  counters["data_leased_bytes"] = bytes;
+}
+
 void MemoryLeases::end_all() {
   for (auto& [id, lease] : leases_) end(lease, LeaseEnd::reclaimed);
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -44,6 +45,7 @@ class MemoryLeases {
   /// a port that one has let go of may be anybody's, and is never told with the next key. Nothing:
   /// it has none of that id here, or none any more.
   [[nodiscard]] std::optional<MemoryReach> way_to(LeaseId lease, std::uint32_t tenant) const;
+  void count(std::map<std::string, std::uint64_t>& counters) const;
   /// The grant ends.
   void end_all();
 

@@ -147,6 +147,7 @@ struct ControlWelcome {
   std::string gateway;        // which one it is, also when it starts anew; "": an older one
   bool names_data = false;    // it hears what calls ask of data: FindData, PublishData
   bool finds_memory = false;  // and of leases of memory: FindMemory
+  bool spares_data = false;   // and what lacks memory: SpareFor
 };
 
 /// The gateway closes the connection after it.
@@ -233,8 +234,9 @@ using ControlMessage =
                  OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
                  DataDropped, DataKept, DigestData, DataDigest, DataNotDigested, DataOffered,
                  DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData, DataFound,
-                 DataAccepted, DataDeclined, LeaseMemory, RenewMemory, EndMemory, MemoryLeased,
-                 MemoryRefused, MemoryEnded, FindMemory, MemoryFound, MemoryNotFound>;
+                 DataAccepted, DataDeclined, SpareFor, DataSpared, LeaseMemory, RenewMemory,
+                 EndMemory, MemoryLeased, MemoryRefused, MemoryEnded, FindMemory, MemoryFound,
+                 MemoryNotFound>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

@@ -232,7 +232,22 @@ struct PublishData {
   std::vector<Object> objects;  // of one tenant
 };
 
+// What lacks memory here asks for: to a gateway whose welcome has `spares_data`, numbered likewise.
+
+/// What a call or a lease of memory wants would fit if so much more could go than the executor
+/// evicts by itself: named objects, of which there are enough copies elsewhere.
+struct SpareFor {
+  std::uint64_t question = 0;
+  ByteCount bytes;
+};
+
 // The gateway's answers.
+
+/// What can go was named before, with `SpareData`; or nothing does, since it would not be enough.
+struct DataSpared {
+  std::uint64_t question = 0;
+  bool enough = false;
+};
 
 /// The executor that asks has it.
 struct DataFound {
@@ -264,6 +279,7 @@ using DataMessage =
     std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
                  EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataKept,
                  DigestData, DataDigest, DataNotDigested, DataOffered, DataNotOffered, DataFetched,
-                 DataNotFetched, FindData, PublishData, DataFound, DataAccepted, DataDeclined>;
+                 DataNotFetched, FindData, PublishData, DataFound, DataAccepted, DataDeclined,
+                 SpareFor, DataSpared>;
 
 }  // namespace orchid

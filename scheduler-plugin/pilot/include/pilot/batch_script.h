@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,11 @@ struct PilotRequest {
   std::uint32_t gpus = 0;          // on each node
   std::string gpu_model;           // as the batch system names it; empty: any
   ByteCount memory;                // on each node; 0: what the partition gives for so many cores
+  /// Of it, for data objects and leases of memory; nothing: what an executor keeps by itself.
+  std::optional<ByteCount> data_memory = std::nullopt;
   /// The site's service on each node makes the executor, and knows its gateway: the step is
-  /// orchid-grant, and gateway, token file, lane_listen and host_identity are not used.
+  /// orchid-grant, and gateway, token file, lane_listen and host_identity are not used. How much
+  /// data an executor keeps is the service's to say.
   bool site = false;
   std::filesystem::path host_socket;  // of that service; empty: where it usually is
   std::string gateway;                // "host:port", as nodes reach it

@@ -30,6 +30,7 @@ struct ShareOnNode {
   std::optional<ByteCount> memory_per_cpu;      // that the job has
   std::optional<ByteCount> memory_per_node;     // that the job has
   std::string bandwidth_cap;
+  std::string data_memory;  // without `site`
   std::uint32_t cores = 0;  // at most; 0: all that nobody uses
 };
 

@@ -27,6 +27,8 @@ struct ShareRequest {
   std::filesystem::path srun;
   std::string lane_listen = "auto";  // as `orchid share keep` takes it
   bool host_is_node = false;         // several nodes are one machine
+  std::optional<ByteCount>
+      data_memory{};  // on each node; nothing: what an executor keeps by itself
   std::chrono::seconds gateway_grace = limits::gateway_grace;
   std::optional<std::chrono::seconds> ends_in;  // the job
 };

@@ -92,6 +92,10 @@ class DataCopyService {
   /// what it is told next. False: there are not enough.
   bool make_room_at(const ExecutorId& executor, ByteCount bytes);
 
+  /// The same for what the executor has no room for, and does not have in the books: named ones
+  /// alone, since it evicts others by itself. Answered.
+  void hear(const ExecutorId& executor, const SpareFor& question);
+
   /// True: it was about a copy, and nobody else's.
   bool hear(const ExecutorId& executor, const DataMade& message);
   bool hear(const ExecutorId& executor, const DataRefused& message);
@@ -138,6 +142,8 @@ class DataCopyService {
   [[nodiscard]] bool is_surplus(const DataObject& object, const ExecutorId& executor,
                                 MonotonicTime now) const;
   [[nodiscard]] std::set<DataId> awaited_by_calls() const;
+  [[nodiscard]] Objects surplus_at(const ExecutorId& executor, MonotonicTime now) const;
+  bool spare(const ExecutorId& executor, const Objects& surplus, std::uint64_t needed);
   [[nodiscard]] bool stays(const Executor& executor, const DataObject& object,
                            MonotonicTime now) const;
   [[nodiscard]] bool has_enough(const DataObject& object, MonotonicTime now) const;

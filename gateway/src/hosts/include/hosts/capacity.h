@@ -94,6 +94,10 @@ class Capacity {
                                          const std::string& model) const;
   /// What constraints call the host that this executor is on.
   [[nodiscard]] static const std::string& name_of(const Executor& executor);
+  /// Of its memory for data. `known`: what is in use there by the gateway's own books, which know
+  /// first of what has just been ordered; the executor's word counts leases of memory, too. Where
+  /// they differ, the larger use counts.
+  [[nodiscard]] static ByteCount free_for_data(const Executor& executor, ByteCount known);
 
  private:
   [[nodiscard]] placement::Host host_of(const std::vector<const Executor*>& executors,

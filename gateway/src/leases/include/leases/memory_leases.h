@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "foundation/metrics_text.h"
 #include "hosts/host_book.h"
 #include "leases/worker_broker.h"
 #include "protocol/control_messages.h"
@@ -81,6 +82,7 @@ class MemoryLeases {
   /// A call there wants to use a lease of its tenant's.
   void hear(const ExecutorId& executor, const FindMemory& question, MonotonicTime now);
   void tick(MonotonicTime now);
+  void add_metrics(MetricsText& text) const;
 
  private:
   struct Lease {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct PilotSettings {
   std::string host_identity = "boot";              // or node: see `orchid pilot start --help`
   std::string scheduling = "idle";                 // or normal: what runs in them gives way
   ByteCount bandwidth_cap;                         // of functions on a node, in a second; 0: none
+  std::optional<ByteCount> data_memory{};          // of each node's; nothing: see its `--help`
   std::uint32_t most_queued = 16;                  // pilots that wait; 1 to 1 000
   std::uint32_t most_running = 64;                 // 1 to 100 000
   std::uint32_t most_cores = 64;                   // of one; 1 to 4 096

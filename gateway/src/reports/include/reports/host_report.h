@@ -30,10 +30,10 @@ struct HostViewer {
 /// "drained": bool, "memory_bytes", "cores", "cores_usable" (no batch job has them but their own),
 /// "cores_leased", "executors": [{"id", "owner", "version", "state": "connected" or "lost", "grant"
 /// {"source", "users", "cluster", "job", "node", "draining", "ends_in_ms"}, "cores" [ids],
-/// "cores_leased", "workers_ready", "counters", and of those that keep data "data_memory_bytes" and
-/// "data_used_bytes"}]}]. Of grants that the viewer may not see "owner"
-/// is "another user", and "cluster" and "job" are left out. With `job` only its executors, as far
-/// as the viewer may know of it, and their hosts.
+/// "cores_leased", "workers_ready", "counters", and of those that keep data "data_memory_bytes",
+/// "data_used_bytes" and, if they say so, "data_leased_bytes" and "data_on_disk_bytes"}]}]. Of
+/// grants that the viewer may not see "owner" is "another user", and "cluster" and "job" are left
+/// out. With `job` only its executors, as far as the viewer may know of it, and their hosts.
 ///
 /// Made in parts, so that the control thread does other things in between; a host that comes
 /// meanwhile is not told of, one that goes may be. Owned by the control thread.
