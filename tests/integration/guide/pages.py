@@ -294,7 +294,7 @@ PAGES = {
     "kernels.md": [sources_and_commands] + [with_another] * 7,
     "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 11 + [whole_program, with_another],
     "gpus.md": [marked],
-    "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program] + [with_another] * 2 + [marked],
+    "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c] + [with_another] * 2 + [marked],
     "moving-code.md": [with_another] + [whole_program] * 4,
     "page.md": [orchid_commands, marked, marked, orchid_commands, settings()],
     "remote-memory.md": [marked, marked, cpp(), cpp(), whole_program, cpp()],
