@@ -297,7 +297,7 @@ PAGES = {
     "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c] + [with_another] * 2 + [marked],
     "moving-code.md": [with_another] + [whole_program] * 4,
     "page.md": [orchid_commands, marked, marked, orchid_commands, settings()],
-    "remote-memory.md": [marked, marked, cpp(), cpp(), whole_program, cpp()],
+    "remote-memory.md": [marked, marked, cpp(), cpp(), c, whole_program, whole_program, cpp()],
 }
 
 a_mark_counts_once()
