@@ -5,13 +5,17 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "foundation/packet_room.h"
 #include "foundation/sockets.h"
 #include "protocol/memory_access.h"
 
@@ -36,44 +40,138 @@ class WorkerRequests {
  public:
   WorkerRequests(MemoryClient& memory, const WorkerAccess& sockets)
       : memory_(memory), worker_(sockets.worker), lease_has_ended_(sockets.lease_has_ended) {}
-  /// False: it has hung up.
+  /// What of the worker's socket is waited for.
+  [[nodiscard]] short events() const;
+  /// There is nothing to wait for, but only to do.
+  [[nodiscard]] bool has_work() const {
+    return !asked_.empty() && (!is_held_up_ || !asked_.back().is_answered);
+  }
+  /// Begins what has come, up to a window. False: it has hung up.
   [[nodiscard]] Result<bool> hear();
+  /// Finishes the oldest request, and sends what answers there are while there is room. False: as
+  /// of `hear`.
+  [[nodiscard]] Result<bool> answer();
 
  private:
-  [[nodiscard]] MemoryAnswer perform(const MemoryAccess& access, std::string_view bytes);
+  struct Asked {
+    MemoryAnswer answer;
+    std::vector<std::byte> bytes;  // to be put, or of a get
+    bool is_get = false;
+    MemoryClient::Range range{};
+    bool is_answered = false;  // there is nothing to wait for
+  };
+  void begin(const MemoryAccess& access, std::string_view bytes);
+  void finish(Asked& asked);
+  [[nodiscard]] Result<bool> send(const Asked& asked);
   [[nodiscard]] MemoryAnswer change(const MemoryAccess& access);
   void name_the_end(MemoryAnswer& answer);
-  [[nodiscard]] static MemoryAnswer answer_of(const Result<void>& done) {
-    return done ? MemoryAnswer{} : refusal_of(done.error());
-  }
 
   MemoryClient& memory_;
   int worker_;
   const std::function<bool()>& lease_has_ended_;
-  std::optional<bool> ended_;   // once it was asked
-  std::vector<std::byte> got_;  // of the request's get
+  std::optional<bool> ended_;  // once it was asked
+  std::deque<Asked> asked_;    // in order; a window of them at most
+  bool is_held_up_ = false;    // the worker has not taken its last answers yet
 };
 
+short WorkerRequests::events() const {
+  const bool hears = asked_.size() < memory_access_window;
+  return static_cast<short>((hears ? POLLIN : 0) | (is_held_up_ ? POLLOUT : 0));
+}
+
 Result<bool> WorkerRequests::hear() {
-  auto packet = receive_packet(worker_, /*wait=*/false);
-  if (packet && !*packet) return true;
-  if (!packet && has_hung_up(worker_)) return false;
-  const auto access = packet && (*packet)->descriptors.empty()
-                          ? parse_memory_access((*packet)->text)
-                          : std::nullopt;
-  if (!access) return fail(ErrorCode::bad_request, "a worker has sent what is no request");
-  got_.clear();
-  MemoryAnswer answer = perform(access->head, access->bytes);
-  name_the_end(answer);
-  answer.sequence = access->head.sequence;
-  const bool brings_bytes = answer.verdict == MemoryVerdict::done;
-  const std::string_view bytes{reinterpret_cast<const char*>(got_.data()), got_.size()};
-  // One that asks without taking its answers is no worker of ours; one that has ended may do so.
-  if (auto sent = send_packet(worker_, encode(answer, brings_bytes ? bytes : "")); !sent) {
-    if (has_hung_up(worker_)) return false;
-    return fail(std::move(sent.error()).while_doing("answering a worker"));
+  if (asked_.size() == memory_access_window) return !has_hung_up(worker_);
+  while (asked_.size() < memory_access_window) {
+    auto packet = receive_packet(worker_, /*wait=*/false);
+    if (packet && !*packet) break;
+    if (!packet && has_hung_up(worker_)) return false;
+    const auto access = packet && (*packet)->descriptors.empty()
+                            ? parse_memory_access((*packet)->text)
+                            : std::nullopt;
+    if (!access) return fail(ErrorCode::bad_request, "a worker has sent what is no request");
+    begin(access->head, access->bytes);
   }
   return true;
+}
+
+void WorkerRequests::begin(const MemoryAccess& access, std::string_view bytes) {
+  Asked& asked = asked_.emplace_back();
+  asked.answer.sequence = access.sequence;
+  const auto refuse = [&](const Failure& why) {
+    asked.answer = refusal_of(why);
+    asked.answer.sequence = access.sequence;
+    asked.is_answered = true;
+  };
+  const std::uint64_t row = access.row == 0 ? access.bytes : access.row;
+  MemoryClient::Step step{.rows = {.offset = access.offset, .row = row, .stride = access.stride}};
+  switch (access.ask) {
+    case MemoryAsk::put:
+    case MemoryAsk::get: {
+      asked.is_get = access.ask == MemoryAsk::get;
+      step.rows.count = access.bytes / row;
+      const auto put = std::as_bytes(std::span(bytes));
+      asked.bytes.assign(put.begin(), put.end());
+      asked.bytes.resize(access.bytes);
+      if (asked.is_get)
+        step.target = asked.bytes;
+      else
+        step.source = asked.bytes;
+      // More may have come: it goes along.
+      const auto range = memory_.begin(step, /*together=*/true);
+      if (!range) return refuse(range.error());
+      asked.range = *range;
+      return;
+    }
+    case MemoryAsk::fence:
+      if (auto done = memory_.fence(); !done) return refuse(done.error());
+      break;
+    case MemoryAsk::fetch_add:
+    case MemoryAsk::compare_swap:
+      asked.answer = change(access);
+      asked.answer.sequence = access.sequence;
+      break;
+  }
+  asked.is_answered = true;
+}
+
+void WorkerRequests::finish(Asked& asked) {
+  if (asked.is_answered) return;
+  asked.is_answered = true;
+  if (auto done = memory_.finish(asked.range); !done) {
+    const std::uint32_t sequence = asked.answer.sequence;
+    asked.answer = refusal_of(done.error());
+    asked.answer.sequence = sequence;
+  }
+}
+
+Result<bool> WorkerRequests::answer() {
+  is_held_up_ = false;
+  while (!asked_.empty()) {
+    Asked& asked = asked_.front();
+    finish(asked);
+    name_the_end(asked.answer);
+    const auto sent = send(asked);
+    if (!sent && has_hung_up(worker_)) return false;
+    if (!sent) return fail(Failure(sent.error()).while_doing("answering a worker"));
+    is_held_up_ = !*sent;
+    if (is_held_up_) break;
+    asked_.pop_front();
+    if (asked_.empty()) break;
+    // Others have been asked for meanwhile, perhaps: they are begun before the next one is waited
+    // for.
+    if (!asked_.front().is_answered && !memory_.is_finished(asked_.front().range)) break;
+  }
+  // Whoever computes meanwhile finds all of it here.
+  if (is_held_up_)
+    for (Asked& asked : asked_) finish(asked);
+  return true;
+}
+
+Result<bool> WorkerRequests::send(const Asked& asked) {
+  const bool brings_bytes = asked.is_get && asked.answer.verdict == MemoryVerdict::done;
+  const std::string_view bytes{reinterpret_cast<const char*>(asked.bytes.data()),
+                               asked.bytes.size()};
+  return try_send_packet(worker_, encode(asked.answer), brings_bytes ? bytes : "");
 }
 
 /// A client cannot tell the end of the memory from that of its connection, and gives up a host that
@@ -86,25 +184,6 @@ void WorkerRequests::name_the_end(MemoryAnswer& answer) {
   answer.code = ErrorCode::unreachable;
   answer.message = "the connection to the memory on host " + memory_.host() +
                    " has ended, and what was asked of it may be done or not: open the memory again";
-}
-
-MemoryAnswer WorkerRequests::perform(const MemoryAccess& access, std::string_view bytes) {
-  MemoryClient::Step step{.rows = {.offset = access.offset, .row = access.bytes}};
-  switch (access.ask) {
-    case MemoryAsk::put:
-      step.source = std::as_bytes(std::span(bytes));
-      return answer_of(memory_.run({&step, 1}));
-    case MemoryAsk::get:
-      got_.resize(access.bytes);
-      step.target = got_;
-      return answer_of(memory_.run({&step, 1}));
-    case MemoryAsk::fence:
-      return answer_of(memory_.fence());
-    case MemoryAsk::fetch_add:
-    case MemoryAsk::compare_swap:
-      break;
-  }
-  return change(access);
 }
 
 MemoryAnswer WorkerRequests::change(const MemoryAccess& access) {
@@ -123,17 +202,22 @@ MemoryAnswer WorkerRequests::change(const MemoryAccess& access) {
 }  // namespace
 
 Result<void> serve_worker(MemoryClient& memory, const WorkerAccess& sockets) {
-  WorkerRequests requests(memory, sockets);
+  // Never freed: UCX may be at what is in it, and the process ends when this has returned.
+  WorkerRequests& requests = *std::make_unique<WorkerRequests>(memory, sockets).release();
   while (true) {
-    std::array waited{pollfd{.fd = sockets.worker, .events = POLLIN, .revents = 0},
+    std::array waited{pollfd{.fd = sockets.worker, .events = requests.events(), .revents = 0},
                       pollfd{.fd = sockets.control, .events = POLLIN, .revents = 0}};
-    const int ready = ::poll(waited.data(), waited.size(), static_cast<int>(longest_rest.count()));
+    const auto rest = requests.has_work() ? std::chrono::milliseconds(0) : longest_rest;
+    ::poll(waited.data(), waited.size(), static_cast<int>(rest.count()));
     if (waited[1].revents != 0) return {};
     memory.look();
-    if (ready <= 0 || waited[0].revents == 0) continue;
-    const auto heard = requests.hear();
-    if (!heard) return fail(heard.error());
-    if (!*heard) return {};
+    const short events = waited[0].revents;
+    Result<bool> goes_on = true;
+    if ((events & ~POLLOUT) != 0) goes_on = requests.hear();
+    if (goes_on && *goes_on && (requests.has_work() || (events & POLLOUT) != 0))
+      goes_on = requests.answer();
+    if (!goes_on) return fail(std::move(goes_on.error()));
+    if (!*goes_on) return {};
   }
 }
 

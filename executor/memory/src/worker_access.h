@@ -15,10 +15,10 @@ struct WorkerAccess {
   std::function<bool()> lease_has_ended;
 };
 
-/// Until the worker has hung up, or the agent. Nothing of what the worker sends is believed. It
-/// hears `lease_ended` when the lease has, and `unreachable` when only the way to it is lost.
-/// Errors: `bad_request` (it is no worker of ours that sends such things), `unreachable` (it does
-/// not take its answers).
+/// Until the worker has hung up, or the agent; then this process ends. Some of what the worker asks
+/// is on its way at once, and answered in its order; nothing of what it sends is believed. It hears
+/// `lease_ended` when the lease has, and `unreachable` when only the way to it is lost. Errors:
+/// `bad_request` (it is no worker of ours that sends such things), `unreachable`.
 [[nodiscard]] Result<void> serve_worker(lane_client::MemoryClient& memory,
                                         const WorkerAccess& sockets);
 

@@ -296,6 +296,7 @@ constexpr std::array<std::string_view, 2> host_api{
     "orchid_data_create orchid_data_open orchid_data_seal "
     "orchid_leased_open orchid_leased_put orchid_leased_get orchid_leased_fetch_add "
     "orchid_leased_compare_swap orchid_leased_fence "
+    "orchid_leased_run orchid_leased_start orchid_leased_wait "
     "orchid_core_count",
     // orchid/kernel.h
     "orchid_device_kind orchid_device_alloc orchid_device_free orchid_device_write "

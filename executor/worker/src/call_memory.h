@@ -1,5 +1,6 @@
 // worker/call_memory.h: the leased memory that the running call uses.
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +14,10 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "foundation/sockets.h"
 #include "foundation/unique_fd.h"
 #include "foundation/units.h"
+#include "orchid/leased_memory.h"
 #include "protocol/memory_access.h"
 #include "service_client.h"
 
@@ -22,7 +25,7 @@ namespace orchid::executor {
 
 /// Owned by the worker's thread; one for all of its calls, one after the other. The worker itself
 /// never goes to another host: a process of the tenant's, which runs no user code, does that for
-/// each memory that is open, and is asked one thing at a time.
+/// each memory that is open. It is asked for parts, of which some are on their way at once.
 class CallMemory {
  public:
   /// That process gives a host up that does not get on after less.
@@ -54,6 +57,15 @@ class CallMemory {
                                  std::span<const std::byte> bytes);
   [[nodiscard]] Answer<void> get(std::uint32_t memory, std::uint64_t offset,
                                  std::span<std::byte> bytes);
+  /// Does the steps in their order, with as many parts on their way as may be.
+  [[nodiscard]] Answer<void> run(std::uint32_t memory, std::span<const orchid_leased_step> steps);
+  /// The same up to when all are on their way: a ticket. Targets of gets stay where they are until
+  /// they are waited for, or nothing is open any more.
+  [[nodiscard]] Answer<std::uint64_t> start(std::uint32_t memory,
+                                            std::span<const orchid_leased_step> steps);
+  /// Errors: also `bad_request` (there is no such ticket), `unreachable` (of what was opened before
+  /// it was opened again).
+  [[nodiscard]] Answer<void> wait(std::uint32_t memory, std::uint64_t ticket);
   /// `access`: one of the two atomics. What was there before.
   [[nodiscard]] Answer<std::uint64_t> change(std::uint32_t memory, MemoryAccess access);
   [[nodiscard]] Answer<void> fence(std::uint32_t memory);
@@ -62,21 +74,44 @@ class CallMemory {
   void close() { open_.clear(); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct Asked {
+    MemoryAsk ask = MemoryAsk::fence;
+    std::uint32_t sequence = 0;
+    std::span<std::byte> target{};  // of a get
+  };
   struct Open {
     std::string lease;
     ByteCount size;
     UniqueFd socket;               // to its process; empty: it is of no use any more
     std::optional<Failure> ended;  // why
     std::uint32_t last = 0;        // sequence
+    std::array<Asked, memory_access_window> asked{};  // by number, from the last one on
+    std::uint64_t begun = 0;                          // requests
+    std::uint64_t done = 0;                           // of them; their answers have come
+    std::uint64_t lost = 0;      // up to this one they were asked before it was opened again
+    MemoryAnswer answer{};       // the last one
+    Clock::time_point moved_at;  // when it has got on, of what is waited for now
+    [[nodiscard]] Asked& request(std::uint64_t number) {
+      return asked.at(number % memory_access_window);
+    }
   };
   [[nodiscard]] Answer<Open*> find(std::uint32_t memory);
-  [[nodiscard]] Answer<Open*> find(std::uint32_t memory, std::uint64_t offset, std::uint64_t bytes);
-  /// `target`: of a get. Value: what an atomic has found.
-  [[nodiscard]] Answer<std::uint64_t> ask(Open& open, MemoryAccess access,
-                                          std::span<const std::byte> bytes = {},
-                                          std::span<std::byte> target = {});
-  [[nodiscard]] Answer<std::uint64_t> await(Open& open, const MemoryAccess& access,
-                                            std::span<std::byte> target);
+  /// With all steps within it.
+  [[nodiscard]] Answer<Open*> find(std::uint32_t memory, std::span<const orchid_leased_step> steps);
+  [[nodiscard]] Answer<void> begin(Open& open, const orchid_leased_step& step);
+  /// Sends it, when there is room.
+  [[nodiscard]] Answer<void> begin(Open& open, MemoryAccess access,
+                                   std::span<const std::byte> bytes = {},
+                                   std::span<std::byte> target = {});
+  /// Until request `number` is done, or it has ended.
+  void finish(Open& open, std::uint64_t number);
+  /// The same of one that was begun last, and moves no bytes. Value: what an atomic has found.
+  [[nodiscard]] Answer<std::uint64_t> ask(Open& open, const MemoryAccess& access);
+  /// Takes answers that have come; waits for the first, or for room, for a short time.
+  void go_on(Open& open, bool for_room);
+  void take(Open& open, const Packet& packet);
+  static void end(Open& open, Failure why);
 
   ServiceClient& depot_;
   std::function<bool()> stopped_;

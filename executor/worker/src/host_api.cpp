@@ -81,8 +81,8 @@ std::int32_t tell(orchid_call* call, const orchid::executor::CallMemory::Answer<
 
 std::int32_t tell(orchid_call* call,
                   const orchid::executor::CallMemory::Answer<std::uint64_t>& answer,
-                  std::uint64_t* before) {
-  *before = answer.value_or(0);
+                  std::uint64_t* number) {
+  *number = answer.value_or(0);
   return tell(call, answer);
 }
 
@@ -276,6 +276,20 @@ std::int32_t orchid_leased_fence(orchid_call* call, std::uint32_t memory) {
   return tell(call, call->memory.fence(memory));
 }
 
+std::int32_t orchid_leased_run(orchid_call* call, std::uint32_t memory,
+                               const orchid_leased_step* steps, std::uint64_t count) {
+  return tell(call, call->memory.run(memory, {steps, count}));
+}
+
+std::int32_t orchid_leased_start(orchid_call* call, std::uint32_t memory,
+                                 const orchid_leased_step* steps, std::uint64_t count,
+                                 std::uint64_t* ticket) {
+  return tell(call, call->memory.start(memory, {steps, count}), ticket);
+}
+
+std::int32_t orchid_leased_wait(orchid_call* call, std::uint32_t memory, std::uint64_t ticket) {
+  return tell(call, call->memory.wait(memory, ticket));
+}
 std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }
 std::int32_t orchid_core(orchid_call* call) { return call->core; }
 std::int32_t orchid_core_count(orchid_call* call) { return call->core_count; }

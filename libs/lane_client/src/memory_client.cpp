@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "transport/memory_parts.h"
+
 namespace orchid::lane_client {
 namespace {
 
@@ -19,38 +21,6 @@ using transport::MemoryRows;
 constexpr std::chrono::milliseconds longest_sleep{100};
 /// As long as going to sleep and waking up takes: who waits longer sleeps.
 constexpr std::chrono::microseconds spin_time{50};
-
-/// Calls `act(part, its place among the bytes)` for each request that a row by itself takes, until
-/// it fails. `at`: of the row.
-template <typename Act>
-Result<void> for_each_part_of_row(std::uint64_t offset, std::uint64_t row, std::uint64_t at,
-                                  Act& act) {
-  for (std::uint64_t done = 0; done < row; done += transport::memory_part) {
-    const MemoryRows part{.offset = offset + done,
-                          .row = std::min<std::uint64_t>(transport::memory_part, row - done)};
-    if (auto good = act(part, at + done); !good) return good;
-  }
-  return {};
-}
-
-/// The same of all rows. One that is too long for a request with others is by itself.
-template <typename Act>
-Result<void> for_each_part(const MemoryRows& rows, Act act) {
-  const std::uint64_t most = transport::strided_part / rows.row;
-  for (std::uint64_t i = 0; i < rows.count;) {
-    const std::uint64_t count =
-        std::clamp<std::uint64_t>(rows.count - i, 1, std::max<std::uint64_t>(most, 1));
-    const MemoryRows part{.offset = rows.offset + i * rows.stride,
-                          .row = rows.row,
-                          .stride = rows.stride,
-                          .count = count};
-    auto good = count == 1 ? for_each_part_of_row(part.offset, rows.row, i * rows.row, act)
-                           : act(part, i * rows.row);
-    if (!good) return good;
-    i += count;
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -98,10 +68,10 @@ Result<void> MemoryClient::run(std::span<const Step> steps) {
   return wait_until_finished(lock, last);
 }
 
-Result<MemoryClient::Range> MemoryClient::begin(const Step& get) {
-  if (auto good = check(get); !good) return fail(std::move(good.error()));
+Result<MemoryClient::Range> MemoryClient::begin(const Step& step, bool together) {
+  if (auto good = check(step); !good) return fail(std::move(good.error()));
   Lock lock = this->lock();
-  return ask(lock, get, false);
+  return ask(lock, step, together);
 }
 
 Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step, bool together) {
@@ -110,22 +80,22 @@ Result<MemoryClient::Range> MemoryClient::ask(Lock& lock, const Step& step, bool
     if (failure_) return fail(*failure_);
     return range;
   }
-  auto asked =
-      for_each_part(step.rows, [&](const MemoryRows& part, std::uint64_t at) -> Result<void> {
-        transport::UcxMemoryClient::Request request{
-            .op = step.source.empty() ? MemoryOp::get : MemoryOp::put,
-            .rows = part,
-            .together = together};
-        if (step.source.empty())
-          request.target = step.target.subspan(at, part.bytes());
-        else
-          request.source = step.source.subspan(at, part.bytes());
-        const auto number = begin_one(lock, request);
-        if (!number) return fail(number.error());
-        if (range.last == 0) range.first = *number;
-        range.last = *number;
-        return {};
-      });
+  auto asked = for_each_memory_part(step.rows, {},
+                                    [&](const MemoryRows& part, std::uint64_t at) -> Result<void> {
+                                      transport::UcxMemoryClient::Request request{
+                                          .op = step.source.empty() ? MemoryOp::get : MemoryOp::put,
+                                          .rows = part,
+                                          .together = together};
+                                      if (step.source.empty())
+                                        request.target = step.target.subspan(at, part.bytes());
+                                      else
+                                        request.source = step.source.subspan(at, part.bytes());
+                                      const auto number = begin_one(lock, request);
+                                      if (!number) return fail(number.error());
+                                      if (range.last == 0) range.first = *number;
+                                      range.last = *number;
+                                      return {};
+                                    });
   if (!asked) return fail(std::move(asked.error()));
   return range;
 }

@@ -16,8 +16,8 @@ struct AccessHead {
   std::uint32_t sequence = 0;
   std::uint32_t bytes = 0;
   std::uint64_t offset = 0;
-  std::uint64_t operand = 0;
-  std::uint64_t expected = 0;
+  std::uint64_t operand_or_row = 0;
+  std::uint64_t expected_or_stride = 0;
 };
 static_assert(sizeof(AccessHead) == 40 && std::is_trivially_copyable_v<AccessHead>);
 
@@ -57,19 +57,31 @@ std::optional<Head> read_head(std::string_view packet) {
 
 bool moves_bytes(MemoryAsk ask) { return ask == MemoryAsk::put || ask == MemoryAsk::get; }
 
+AccessHead head_of(const MemoryAccess& access) {
+  assert(access.sequence != 0 && access.bytes <= memory_access_part);
+  const bool moves = moves_bytes(access.ask);
+  return {.ask = static_cast<std::uint16_t>(access.ask),
+          .sequence = access.sequence,
+          .bytes = static_cast<std::uint32_t>(access.bytes),
+          .offset = access.offset,
+          .operand_or_row = moves ? access.row : access.operand,
+          .expected_or_stride = moves ? access.stride : access.expected};
+}
+
+/// From 1 byte to a part, in whole rows.
+bool may_be_moved(const AccessHead& head) {
+  return head.bytes >= 1 && head.bytes <= memory_access_part &&
+         (head.operand_or_row == 0 || head.bytes % head.operand_or_row == 0);
+}
+
 }  // namespace
 
 std::string encode(const MemoryAccess& access, std::string_view bytes) {
-  assert(access.sequence != 0 && access.bytes <= memory_access_part);
   assert(bytes.size() == (access.ask == MemoryAsk::put ? access.bytes : 0));
-  return as_packet(AccessHead{.ask = static_cast<std::uint16_t>(access.ask),
-                              .sequence = access.sequence,
-                              .bytes = static_cast<std::uint32_t>(access.bytes),
-                              .offset = access.offset,
-                              .operand = access.operand,
-                              .expected = access.expected},
-                   bytes);
+  return as_packet(head_of(access), bytes);
 }
+
+std::string encode_head(const MemoryAccess& access) { return as_packet(head_of(access), {}); }
 
 std::string encode(const MemoryAnswer& answer, std::string_view bytes) {
   const bool done = answer.verdict == MemoryVerdict::done;
@@ -90,15 +102,17 @@ std::optional<MemoryPacket<MemoryAccess>> parse_memory_access(std::string_view p
     return std::nullopt;
   const auto ask = static_cast<MemoryAsk>(head->ask);
   const std::string_view bytes = packet.substr(sizeof(AccessHead));
-  const bool fits =
-      moves_bytes(ask) ? head->bytes >= 1 && head->bytes <= memory_access_part : head->bytes == 0;
+  const bool moves = moves_bytes(ask);
+  const bool fits = moves ? may_be_moved(*head) : head->bytes == 0;
   if (!fits || bytes.size() != (ask == MemoryAsk::put ? head->bytes : 0)) return std::nullopt;
   return MemoryPacket<MemoryAccess>{{.ask = ask,
                                      .sequence = head->sequence,
                                      .offset = head->offset,
                                      .bytes = head->bytes,
-                                     .operand = head->operand,
-                                     .expected = head->expected},
+                                     .row = moves ? head->operand_or_row : 0,
+                                     .stride = moves ? head->expected_or_stride : 0,
+                                     .operand = moves ? 0 : head->operand_or_row,
+                                     .expected = moves ? 0 : head->expected_or_stride},
                                     bytes};
 }
 

@@ -6,42 +6,38 @@
 
 namespace {
 
+using orchid::c::bytes_of;
 using orchid::c::give;
 using orchid::c::guarded;
-
-std::span<const std::byte> bytes_of(const void* data, size_t size) {
-  return {static_cast<const std::byte*>(data), size};
-}
-
-std::span<std::byte> room_of(void* data, size_t size) {
-  return {static_cast<std::byte*>(data), size};
-}
+using orchid::c::room_of;
+using orchid::c::text_of;
+using orchid::c::wait_of;
 
 orchid::CallOptions options_of(const orchid_call_options* options) {
   if (options == nullptr) return {};
-  return {.deadline = std::chrono::nanoseconds(options->deadline_ns),
-          .at_most_once = options->at_most_once != 0};
+  orchid::CallOptions stated{.deadline = std::chrono::nanoseconds(options->deadline_ns),
+                             .at_most_once = options->at_most_once != 0};
+  for (const orchid_leased_data* one : std::span(options->data, options->data_count))
+    stated.data.push_back(one->data);
+  return stated;
 }
 
-orchid::Wait wait_of(std::uint32_t wait) {
-  switch (wait) {
-    case ORCHID_WAIT_HOT:
-      return orchid::Wait::hot;
-    case ORCHID_WAIT_BLOCKING:
-      return orchid::Wait::blocking;
-    default:
-      return orchid::Wait::adaptive;
-  }
+orchid::InvokeOptions options_of(const orchid_invoke_options* options) {
+  if (options == nullptr) return {};
+  const std::span data(options->data, options->data_count);
+  return {.deadline = std::chrono::nanoseconds(options->deadline_ns),
+          .data = {data.begin(), data.end()},
+          .at_most_once = options->at_most_once != 0,
+          .output_data = text_of(options->output_data)};
 }
 
 orchid::LeaseConstraints constraints_of(const orchid_lease_options& stated) {
-  const auto text = [](const char* given) { return std::string(given == nullptr ? "" : given); };
   const std::span avoided(stated.avoid_host, stated.avoid_host_count);
   const std::span features(stated.features, stated.feature_count);
-  return {.host = text(stated.host),
+  return {.host = text_of(stated.host),
           .avoid_host = {avoided.begin(), avoided.end()},
-          .architecture = text(stated.architecture),
-          .kind = text(stated.kind),
+          .architecture = text_of(stated.architecture),
+          .kind = text_of(stated.kind),
           .features = {features.begin(), features.end()},
           .lifetime = std::chrono::milliseconds(stated.lifetime_ms),
           .watts_at_most = stated.watts_at_most};
@@ -59,7 +55,7 @@ orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
     options.alternatives.push_back({.cores = std::max(size.cores, 1U),
                                     .memory = size.memory,
                                     .gpus = size.gpus,
-                                    .gpu_model = size.gpu_model == nullptr ? "" : size.gpu_model});
+                                    .gpu_model = text_of(size.gpu_model)});
   options.at_least = stated->at_least;
   options.memory = stated->memory;
   options.wait = wait_of(stated->wait);
@@ -110,6 +106,15 @@ orchid_status orchid_invoke(orchid_client* client, const char* function, const v
                     .invoke(function, bytes_of(input, size),
                             {.deadline = std::chrono::nanoseconds(deadline_ns)})
                     .output,
+                output);
+  });
+}
+
+orchid_status orchid_invoke_with(orchid_client* client, const char* function, const void* input,
+                                 size_t size, const orchid_invoke_options* options,
+                                 orchid_bytes* output) {
+  return guarded([&] {
+    return give(client->client.invoke(function, bytes_of(input, size), options_of(options)).output,
                 output);
   });
 }

@@ -67,6 +67,17 @@ orchid_status caught() {
   }
 }
 
+Wait wait_of(std::uint32_t wait) {
+  switch (wait) {
+    case ORCHID_WAIT_HOT:
+      return Wait::hot;
+    case ORCHID_WAIT_BLOCKING:
+      return Wait::blocking;
+    default:
+      return Wait::adaptive;
+  }
+}
+
 orchid_status give(std::span<const std::byte> bytes, orchid_bytes* output) {
   output->size = bytes.size();
   output->data = std::malloc(bytes.empty() ? 1 : bytes.size());

@@ -179,6 +179,18 @@ std::int32_t orchid_leased_compare_swap(orchid_call* call, std::uint32_t, std::u
 std::int32_t orchid_leased_fence(orchid_call* call, std::uint32_t) {
   return refuse(call, no_memory_here);
 }
+std::int32_t orchid_leased_run(orchid_call* call, std::uint32_t, const orchid_leased_step*,
+                               std::uint64_t) {
+  return refuse(call, no_memory_here);
+}
+std::int32_t orchid_leased_start(orchid_call* call, std::uint32_t, const orchid_leased_step*,
+                                 std::uint64_t, std::uint64_t* ticket) {
+  *ticket = 0;
+  return refuse(call, no_memory_here);
+}
+std::int32_t orchid_leased_wait(orchid_call* call, std::uint32_t, std::uint64_t) {
+  return refuse(call, no_memory_here);
+}
 
 std::int32_t orchid_device_kind(orchid_call*) { return ORCHID_DEVICE_CORES; }
 

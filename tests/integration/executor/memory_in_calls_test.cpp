@@ -144,6 +144,21 @@ TEST_CASE_FIXTURE(MemoryInCalls, "a function reads and writes leased memory, and
   CHECK(eventually([&] { return memory_processes().size() == 1; }));  // calls leave none
 }
 
+TEST_CASE_FIXTURE(MemoryInCalls, "a function asks for much at once, in rows, and for later") {
+  take_memory(executor, lease_here, 8_MiB);
+  check(lease_here, "batch 7 200 3", "same");
+  check(lease_here, "compare 7 819200 3", "same");
+  check(lease_here, "column 16 8000 4", "same");
+  check(lease_here, "later 5 100 6", "same");
+  check(lease_here, "later 5 5000000 7", "same");
+  check(lease_here, "compare 5 5000000 7", "same");
+  check_fails(lease_here, "batch 8380416 3 3", "not within the memory");
+  check(lease_here, "compare 8380416 8192 0", "same");  // none of it was done
+  check_fails(lease_here, "column 16 9000 4", "not within the memory");
+  const auto in_cpp = call("uses_memory_in_rows", to_string(lease_here), long_enough);
+  CHECK_MESSAGE(in_cpp.output == "same", in_cpp.message);
+}
+
 TEST_CASE_FIXTURE(MemoryInCalls, "the memory of another executor is found by the gateway") {
   LocalExecutor other{{.programs = PROGRAMS}};
   know(lease_there, take_memory(other, lease_there, 1_MiB), 1_MiB);

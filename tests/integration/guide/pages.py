@@ -294,10 +294,10 @@ PAGES = {
     "kernels.md": [sources_and_commands] + [with_another] * 7,
     "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 11 + [whole_program, with_another],
     "gpus.md": [marked],
-    "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program] + [with_another] * 2 + [marked] * 2,
+    "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c] + [with_another] * 2 + [marked] * 2,
     "moving-code.md": [with_another] + [whole_program] * 5,
     "page.md": [orchid_commands, marked, marked, orchid_commands, settings()],
-    "remote-memory.md": [marked, marked, cpp(), cpp(), whole_program, cpp()],
+    "remote-memory.md": [marked, marked, cpp(), cpp(), c, whole_program, whole_program, cpp()],
 }
 
 a_mark_counts_once()

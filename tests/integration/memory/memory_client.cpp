@@ -96,7 +96,9 @@ class Session {
     memory().put(rows, bytes);
     std::vector<std::byte> read(bytes.size());
     memory().get(rows, read);
-    return read == bytes ? "same" : "different";
+    std::vector<std::byte> again(bytes.size());
+    memory().batch().put(rows, bytes).get(rows, again).run();
+    return read == bytes && again == bytes ? "same" : "different";
   }
   std::string add(Words& words) {
     const auto offset = take<std::uint64_t>(words);

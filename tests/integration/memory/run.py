@@ -18,6 +18,7 @@ from network_hosts import TIMEOUT_S, network_hosts  # noqa: E402
 from processes import expect, family, words_of  # noqa: E402
 
 PROGRAMS, CLIENT, C_PROGRAM, FUNCTIONS = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
+USES_MEMORY = FUNCTIONS.parent / "test_functions/uses_memory.bc"
 COMPARE = pathlib.Path(__file__).resolve().parents[3] / "functions/outofcore/compare.py"
 MIB = 1 << 20
 # What an executor leaves for workers at least; and the memory of a worker, of which four times as much is sorted.
@@ -360,7 +361,8 @@ def a_file_goes_there_and_back_from_the_command_line(site):
 def programs_in_c_use_it(site):
     site.add(0, 64 * MIB)
     environment = {**site.one.environment, "ORCHID_GATEWAY": f"unix:{site.one.folder}/gateway.sock"}
-    done = subprocess.run([*site.hosts[1].entry(), C_PROGRAM], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    done = subprocess.run([*site.hosts[1].entry(), C_PROGRAM, USES_MEMORY], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S,
+                          check=False)
     expect(done.returncode == 0, f"the program is content: {done.stderr}\n{site.one.said()}")
     site.wait_until_used(0)
 

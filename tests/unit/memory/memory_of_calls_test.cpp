@@ -1,8 +1,11 @@
 // Ways from workers to leased memory: the real program at both ends.
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calls_host.h"
+#include "foundation/packet_room.h"
 
 namespace orchid::executor {
 namespace {
@@ -106,6 +109,50 @@ TEST_CASE("who sends nonsense, or takes no answers, loses its way and nothing el
     CHECK_FALSE(host.hear(told.socket.get()).has_value());
   }
   CHECK(host.add(host.open(8).socket.get()).before == 0);
+}
+
+TEST_CASE("a window of requests is answered in order, whenever the worker takes the answers") {
+  CallsHost host;
+  host.take(lease_here);
+  const Told told = host.open(7);
+  const int socket = told.socket.get();
+  const auto ask = [&](const MemoryAccess& access, std::string_view bytes = {}) {
+    host.run_until([&] { return try_send_packet(socket, encode_head(access), bytes).value(); });
+  };
+  const std::string bytes(memory_access_part, 'b');
+  std::uint32_t sequence = 0;
+  for (std::uint64_t part = 0; part < 8; ++part)
+    ask({.ask = MemoryAsk::put,
+         .sequence = ++sequence,
+         .offset = part * bytes.size(),
+         .bytes = bytes.size()},
+        bytes);
+  // The first byte of each part: a column.
+  ask({.ask = MemoryAsk::put,
+       .sequence = ++sequence,
+       .bytes = 8,
+       .row = 1,
+       .stride = memory_access_part},
+      "01234567");
+  for (std::uint64_t part = 0; part < 7; ++part)
+    ask({.ask = MemoryAsk::get,
+         .sequence = ++sequence,
+         .offset = part * bytes.size(),
+         .bytes = bytes.size()});
+  CHECK(sequence == memory_access_window);
+  ask({.ask = MemoryAsk::fetch_add, .sequence = ++sequence, .offset = 8, .operand = 1});
+  for (std::uint32_t answered = 1; answered <= sequence; ++answered) {
+    CAPTURE(answered);
+    const bool brings = answered > 9 && answered < sequence;
+    const auto text = host.hear(socket);
+    REQUIRE(text.has_value());
+    const auto answer = parse_memory_answer(*text, brings ? bytes.size() : 0);
+    REQUIRE(answer.has_value());
+    CHECK(answer->head.sequence == answered);
+    CHECK(answer->head.verdict == MemoryVerdict::done);
+    if (brings) CHECK(answer->bytes == std::to_string(answered - 10) + bytes.substr(1));
+    if (answered == sequence) CHECK(answer->head.before == 0x6262626262626262ULL);
+  }
 }
 
 TEST_CASE("the end of its worker, or of the grant, ends a way") {

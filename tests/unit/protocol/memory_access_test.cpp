@@ -33,6 +33,14 @@ TEST_CASE("what a worker asks of a memory comes back as it was, with its bytes b
   CHECK(parse_memory_access(encode(swap)).value().head == swap);
   const MemoryAccess get{.ask = MemoryAsk::get, .sequence = 1, .bytes = memory_access_part};
   CHECK(parse_memory_access(encode(get)).value().head == get);
+  const MemoryAccess rows{.ask = MemoryAsk::get,
+                          .sequence = 2,
+                          .offset = 16,
+                          .bytes = 24,
+                          .row = 8,
+                          .stride = 1ULL << 33};
+  CHECK(parse_memory_access(encode(rows)).value().head == rows);
+  CHECK(encode_head(put) + "bytes" == packet);
 }
 
 TEST_CASE("a packet that no worker of ours sends is no request") {
@@ -54,6 +62,9 @@ TEST_CASE("a packet that no worker of ours sends is no request") {
   const std::string get =
       encode(MemoryAccess{.ask = MemoryAsk::get, .sequence = 9, .bytes = memory_access_part});
   CHECK_FALSE(is_request(replaced(get, 12, std::uint32_t{memory_access_part + 1})));
+  CHECK(is_request(replaced(get, 24, std::uint64_t{memory_access_part / 4})));
+  CHECK_FALSE(is_request(replaced(get, 24, std::uint64_t{memory_access_part - 1})));  // rows
+  CHECK_FALSE(is_request(replaced(get, 24, std::uint64_t{2 * memory_access_part})));
 }
 
 TEST_CASE("an answer comes back as it was, and brings as many bytes as were asked for") {

@@ -110,6 +110,9 @@ TEST_CASE("the host API is provided by the worker alone") {
   CHECK(is_host_api_symbol("orchid_data_seal"));
   CHECK(is_host_api_symbol("orchid_leased_open"));
   CHECK(is_host_api_symbol("orchid_leased_fence"));
+  CHECK(is_host_api_symbol("orchid_leased_run"));
+  CHECK(is_host_api_symbol("orchid_leased_start"));
+  CHECK(is_host_api_symbol("orchid_leased_wait"));
   CHECK(is_runtime_symbol("orchid_output"));
   CHECK(find_runtime_symbol("orchid_output") == nullptr);
   const std::vector<std::string> names{"malloc", "orchid_error", "nobody_has_this", "__dso_handle",

@@ -146,7 +146,7 @@ void* find(std::span<const Override> overrides, std::string_view name) {
 
 /// Of orchid/function.h and orchid/kernel.h.
 void* find_host_function(std::string_view name) {
-  static const std::array<Override, 39> functions{{
+  static const std::array<Override, 42> functions{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -178,6 +178,9 @@ void* find_host_function(std::string_view name) {
       {"orchid_leased_fetch_add", address_of(orchid_leased_fetch_add)},
       {"orchid_leased_compare_swap", address_of(orchid_leased_compare_swap)},
       {"orchid_leased_fence", address_of(orchid_leased_fence)},
+      {"orchid_leased_run", address_of(orchid_leased_run)},
+      {"orchid_leased_start", address_of(orchid_leased_start)},
+      {"orchid_leased_wait", address_of(orchid_leased_wait)},
       {"orchid_core_count", address_of(orchid_core_count)},
       {"orchid_device_kind", address_of(orchid_device_kind)},
       {"orchid_device_alloc", address_of(orchid_device_alloc)},

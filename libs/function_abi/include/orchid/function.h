@@ -140,41 +140,7 @@ int32_t orchid_data_create(orchid_call* call, uint64_t most, void** room);
 #define ORCHID_DATA_ID_BYTES 16
 int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const char* name, char* id);
 
-/* Leased memory: of this or another host, which a program of the same user has leased. The program
- * gives the call the id of the lease ("l-3-17"), in its input. One at a time uses it: a program
- * that is attached to it, or one call. What goes wrong is told by a status other than ORCHID_OK,
- * and in words, which become the call's error when the entry returns that status: those below, or
- * ORCHID_ERROR (what is asked for is not within the memory; the call is to stop). */
-enum {
-  ORCHID_MEMORY_ENDED = 20, /* this user has no such lease, or no more: its content is gone */
-  ORCHID_MEMORY_BUSY = 21,  /* somebody else uses it */
-  ORCHID_MEMORY_LOST = 22,  /* the way there has broken, and what was asked for may be done or not;
-                               the lease may be there: it can be opened again */
-  ORCHID_MEMORY_UNKNOWN = 23, /* the same of an atomic operation, which is never sent twice */
-  ORCHID_MEMORY_NO_WAY = 24   /* too much is open or being opened, or nobody can say where it is */
-};
-
-/* Opens the memory of a lease until the entry returns: `memory` is its number in this call, and
- * `size` its bytes. Some 50 ms, since a process is started that goes there. One that is open has
- * its number already. At most 4 at once. */
-int32_t orchid_leased_open(orchid_call* call, const char* lease, uint32_t* memory, uint64_t* size);
-
-/* Writes or reads `size` bytes from `offset` on, and returns when that is done. If they are not all
- * within the memory, nothing is done. 64 KiB go at a time. */
-int32_t orchid_leased_put(orchid_call* call, uint32_t memory, uint64_t offset, const void* bytes,
-                          uint64_t size);
-int32_t orchid_leased_get(orchid_call* call, uint32_t memory, uint64_t offset, void* bytes,
-                          uint64_t size);
-
-/* Of the 8 bytes at `offset`, a multiple of 8, as a number: *before is what was there.
- * compare_swap: `desired` is there afterwards, if `expected` was. */
-int32_t orchid_leased_fetch_add(orchid_call* call, uint32_t memory, uint64_t offset, uint64_t add,
-                                uint64_t* before);
-int32_t orchid_leased_compare_swap(orchid_call* call, uint32_t memory, uint64_t offset,
-                                   uint64_t expected, uint64_t desired, uint64_t* before);
-
-/* ORCHID_OK: all that was asked for before is done, and the memory is there. */
-int32_t orchid_leased_fence(orchid_call* call, uint32_t memory);
+#include "orchid/leased_memory.h"
 
 /* Crews. The workers of a crew may send calls on to each other: what this asks for happens when the
  * entry has returned ORCHID_OK. Then the call goes on at `member`, in entry `entry` of the same

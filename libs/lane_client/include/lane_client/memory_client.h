@@ -59,14 +59,15 @@ class MemoryClient {
   /// `lease_ended`, `unreachable` (the host does not get on; what has been done is not known).
   [[nodiscard]] Result<void> run(std::span<const Step> steps);
 
-  /// Requests that are on their way: of a get whose bytes are waited for later.
+  /// Requests that are on their way: of a step whose end is waited for later.
   struct Range {
     std::uint64_t first = 1;
     std::uint64_t last = 0;
   };
-  /// Asks, and returns when all is asked for: the bytes arrive while somebody waits for anything.
-  /// Errors: as of `run`.
-  [[nodiscard]] Result<Range> begin(const Step& get);
+  /// Asks, and returns when all is asked for: the bytes of a get arrive while somebody waits for
+  /// anything, and those of a put stay where they are until it is finished. `together`: with what
+  /// is asked for next: less to send. Errors: as of `run`.
+  [[nodiscard]] Result<Range> begin(const Step& step, bool together = false);
   /// Errors: `lease_ended`, `unreachable`.
   [[nodiscard]] Result<void> finish(const Range& range);
   [[nodiscard]] bool is_finished(const Range& range);

@@ -1,9 +1,9 @@
 // protocol/memory_access.h: what a worker asks, during a call, of the process that reaches a leased
 // memory for it, over a packet socket between the two (docs/PROTOCOL.md §11, "Memory in calls").
 //
-// One request at a time. Bytes lie behind the head, in the same packet. Each end checks what the
-// other has sent: a process that gets anything else hangs up, and a worker takes nothing else for
-// an answer.
+// Answers come in the order of requests, of which some may be on their way. Bytes lie behind the
+// head, in the same packet. Each end checks what the other has sent: a process that gets anything
+// else hangs up, and a worker takes nothing else for an answer.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,13 +24,16 @@ enum class MemoryAsk : std::uint16_t {
 };
 
 constexpr std::size_t memory_access_part = 64 * 1024;  // bytes of one request, at most
+constexpr std::size_t memory_access_window = 16;       // requests without an answer, at most
 
 /// `sequence`: not 0, and another one than that of the request before.
 struct MemoryAccess {
   MemoryAsk ask = MemoryAsk::fence;
   std::uint32_t sequence = 0;
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // of put and get, from 1 to `memory_access_part`; else 0
+  std::uint64_t bytes = 0;   // of put and get, from 1 to `memory_access_part`; else 0
+  std::uint64_t row = 0;     // of put and get: of a row, of which there are whole ones; 0: one row
+  std::uint64_t stride = 0;  // of rows: from the beginning of one to that of the next
   std::uint64_t operand = 0;
   std::uint64_t expected = 0;
   friend bool operator==(const MemoryAccess&, const MemoryAccess&) = default;
@@ -57,6 +60,8 @@ constexpr std::size_t longest_memory_message = 472;
 
 /// Behind the head come the bytes: `bytes` of a put, else none.
 [[nodiscard]] std::string encode(const MemoryAccess& access, std::string_view bytes = {});
+/// Without the bytes, which are sent behind it.
+[[nodiscard]] std::string encode_head(const MemoryAccess& access);
 /// `bytes`: those of a get that is done, else none.
 [[nodiscard]] std::string encode(const MemoryAnswer& answer, std::string_view bytes = {});
 

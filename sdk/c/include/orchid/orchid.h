@@ -1,5 +1,6 @@
 /* orchid/orchid.h: Orchid from C: deploys functions, calls them through the gateway, and takes
- * leases whose workers are called directly.
+ * leases whose workers are called directly. It includes orchid/orchid_data.h, data objects, and
+ * orchid/orchid_memory.h, memory of other hosts.
  *
  *     orchid_client* client = NULL;
  *     if (orchid_client_open(NULL, &client) != ORCHID_STATUS_OK)
@@ -81,6 +82,7 @@ typedef struct orchid_future orchid_future;
 typedef struct orchid_buffer orchid_buffer;
 typedef struct orchid_stream orchid_stream;
 typedef struct orchid_memory orchid_memory;
+typedef struct orchid_leased_data orchid_leased_data;
 
 /* Bytes that Orchid allocated; free them with orchid_bytes_free. */
 typedef struct orchid_bytes {
@@ -101,6 +103,20 @@ orchid_status orchid_deploy_file(orchid_client* client, const char* name, const 
 /* `deadline_ns`: from now to the result; 0: the gateway's default. */
 orchid_status orchid_invoke(orchid_client* client, const char* function, const void* input,
                             size_t size, uint64_t deadline_ns, orchid_bytes* output);
+/* Of one invocation; all zero or NULL: as orchid_invoke without a deadline of its own. */
+typedef struct orchid_invoke_options {
+  uint64_t deadline_ns;
+  int at_most_once;
+  /* That it is given, and runs beside: "NAME", "NAME@3" or ids; at most 64. */
+  const char* const* data;
+  size_t data_count;
+  /* Its output becomes the next version of the data object of this name, and `output` is the JSON
+   * document that describes it; NULL: the output is the answer. */
+  const char* output_data;
+} orchid_invoke_options;
+orchid_status orchid_invoke_with(orchid_client* client, const char* function, const void* input,
+                                 size_t size, const orchid_invoke_options* options,
+                                 orchid_bytes* output);
 
 /* ---- directly, with workers of a lease ---- */
 
@@ -174,6 +190,12 @@ void orchid_function_free(orchid_function* function);
 typedef struct orchid_call_options {
   uint64_t deadline_ns;
   int at_most_once;
+  /* That it is given (orchid_lease_data), at most 64, in the order in which its function asks for
+   * them. It waits until a worker has them: on a host that lacks one, until that is copied there.
+   * Errors of such a call: ORCHID_STATUS_DATA_LOST, ORCHID_STATUS_DATA_ELSEWHERE. Streams take
+   * none. */
+  const orchid_leased_data* const* data;
+  size_t data_count;
 } orchid_call_options;
 
 /* Writes the output to `output` and its size to `*output_size`. ORCHID_STATUS_TOO_LARGE: it did not
@@ -254,33 +276,11 @@ void orchid_stream_cancel(orchid_stream* stream);
 /* Cancels what has not ended. */
 void orchid_stream_free(orchid_stream* stream);
 
-/* ---- memory of other hosts ---- */
-
-/* Memory of an executor, of zero bytes, for this program alone. It is renewed until it is freed.
- * `host`: where; NULL: wherever there is room. What one thread asks for is done in its order. */
-orchid_status orchid_memory_take(orchid_client* client, uint64_t bytes, const char* host,
-                                 orchid_memory** memory);
-/* Ends the lease: what was in it is gone. */
-void orchid_memory_free(orchid_memory* memory);
-uint64_t orchid_memory_size(const orchid_memory* memory);
-/* Valid until the memory is freed. */
-const char* orchid_memory_host(const orchid_memory* memory);
-/* They return when it is done. ORCHID_STATUS_BAD_REQUEST: not within the memory;
- * ORCHID_STATUS_LEASE_ENDED: the memory is gone. */
-orchid_status orchid_memory_put(orchid_memory* memory, uint64_t offset, const void* data,
-                                size_t size);
-orchid_status orchid_memory_get(orchid_memory* memory, uint64_t offset, void* data, size_t size);
-/* Of the 8 bytes at `offset`, a multiple of 8, as a number; `before`: what was there.
- * ORCHID_STATUS_OUTCOME_UNKNOWN: it may have happened, and is not sent again. */
-orchid_status orchid_memory_fetch_add(orchid_memory* memory, uint64_t offset, uint64_t add,
-                                      uint64_t* before);
-orchid_status orchid_memory_compare_swap(orchid_memory* memory, uint64_t offset, uint64_t expected,
-                                         uint64_t desired, uint64_t* before);
-/* Returns when all that any thread has asked for before is done. */
-orchid_status orchid_memory_fence(orchid_memory* memory);
-
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+#include "orchid/orchid_data.h"
+#include "orchid/orchid_memory.h"
 
 #endif /* ORCHID_ORCHID_H */

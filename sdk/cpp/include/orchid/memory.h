@@ -79,6 +79,8 @@ class MemoryBatch {
   ~MemoryBatch();
   MemoryBatch& put(std::uint64_t offset, std::span<const std::byte> bytes);
   MemoryBatch& get(std::uint64_t offset, std::span<std::byte> bytes);
+  MemoryBatch& put(const MemoryRows& rows, std::span<const std::byte> bytes);
+  MemoryBatch& get(const MemoryRows& rows, std::span<std::byte> bytes);
   /// Does all of them, in their order, and forgets them. Errors: `bad_request` (one is not within
   /// the memory; then none was done), `lease_ended`, `unreachable`.
   void run();

@@ -74,11 +74,17 @@ MemoryBatch::MemoryBatch(MemoryBatch&& other) noexcept = default;
 MemoryBatch& MemoryBatch::operator=(MemoryBatch&& other) noexcept = default;
 MemoryBatch::~MemoryBatch() = default;
 MemoryBatch& MemoryBatch::put(std::uint64_t offset, std::span<const std::byte> bytes) {
-  state_->add({.rows = {.offset = offset, .row = bytes.size()}, .source = bytes});
-  return *this;
+  return put(MemoryRows{.offset = offset, .row = bytes.size()}, bytes);
 }
 MemoryBatch& MemoryBatch::get(std::uint64_t offset, std::span<std::byte> bytes) {
-  state_->add({.rows = {.offset = offset, .row = bytes.size()}, .target = bytes});
+  return get(MemoryRows{.offset = offset, .row = bytes.size()}, bytes);
+}
+MemoryBatch& MemoryBatch::put(const MemoryRows& rows, std::span<const std::byte> bytes) {
+  state_->add({.rows = rows_of(rows), .source = bytes});
+  return *this;
+}
+MemoryBatch& MemoryBatch::get(const MemoryRows& rows, std::span<std::byte> bytes) {
+  state_->add({.rows = rows_of(rows), .target = bytes});
   return *this;
 }
 void MemoryBatch::run() { state_->run(); }
