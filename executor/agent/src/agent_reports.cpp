@@ -44,6 +44,7 @@ void Agent::complete_hello(ControlHello& hello) {
   hello.copies_data = true;
   hello.leases_memory = true;
   hello.digests_data = true;
+  hello.streams_data = true;
   hello.memory = memory_.introduce(now);
 }
 

@@ -103,6 +103,7 @@ Json to_json(const ControlHello& m) {
   if (m.copies_data) json["copies_data"] = true;
   if (m.leases_memory) json["leases_memory"] = true;
   if (m.digests_data) json["digests_data"] = true;
+  if (m.streams_data) json["streams_data"] = true;
   if (!m.memory.empty()) json["memory"] = to_json(m.memory);
   return json;
 }

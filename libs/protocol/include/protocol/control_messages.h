@@ -134,6 +134,7 @@ struct ControlHello {
   bool copies_data = false;    // it sends data to other executors, and fetches it from them
   bool leases_memory = false;  // of its memory for data
   bool digests_data = false;   // when it is asked to
+  bool streams_data = false;   // to and from the gateway, when that is on another host
   std::vector<MemoryHeld> memory = {};  // the leases of it
 };
 
@@ -229,7 +230,7 @@ struct GrantChanged {
 using ControlMessage =
     std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
                  CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
-                 OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
+                 OfferData, FetchData, ReceiveData, EndDataTransfer, DataMade, DataRefused, DataSealed,
                  DataDropped, DataKept, DigestData, DataDigest, DataNotDigested, DataOffered,
                  DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData, DataFound,
                  DataAccepted, DataDeclined, LeaseMemory, RenewMemory, EndMemory, MemoryLeased,

@@ -43,6 +43,7 @@ struct Executor {
   bool copies_data = false;                            // to and from other executors
   bool leases_memory = false;                          // of its memory for data
   bool digests_data = false;                           // when it is asked to
+  bool streams_data = false;                           // to and from a gateway of another host
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not
