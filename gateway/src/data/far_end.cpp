@@ -1,5 +1,6 @@
 #include "data/far_end.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -27,13 +28,20 @@ class FarProcess final : public FarEnd {
 
   void watch() {
     await_word();
-    end_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                    [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-                      if (!error && !alive.expired()) ended();
-                    });
+    await_end();
   }
 
  private:
+  /// Asio may say that a descriptor is ready which another one was with its number a moment ago.
+  void await_end() {
+    end_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                    [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+                      if (error || alive.expired()) return;
+                      pollfd process{.fd = process_.descriptor(), .events = POLLIN, .revents = 0};
+                      if (::poll(&process, 1, 0) <= 0) return await_end();
+                      ended();
+                    });
+  }
   void await_word() {
     socket_.async_wait(
         boost::asio::posix::stream_descriptor::wait_read,
@@ -70,8 +78,11 @@ class FarProcess final : public FarEnd {
     const std::weak_ptr<char> alive = alive_;
     (void)hear_all();
     if (alive.expired()) return;
-    if (!done_ && !failed_)
-      failed_ = Failure{ErrorCode::unreachable, "the process that moved the bytes has ended"};
+    if (!done_ && !failed_) {
+      const auto end = process_.reap();
+      failed_ = Failure{ErrorCode::unreachable, "the process that moved the bytes has ended" +
+                                                    (end ? ": " + describe(*end) : std::string())};
+    }
     if (done_) failed_.reset();
     const auto ended = handlers_.ended;
     const std::optional<Failure> why = std::move(failed_);
