@@ -20,6 +20,7 @@ from gateway_process import Gateway, launch, wait_for  # noqa: E402 (found only 
 from network_hosts import TIMEOUT_S, network_hosts  # noqa: E402
 from processes import expect, family, words_of  # noqa: E402
 
+FUNCTION = pathlib.Path(__file__).resolve().parents[1] / "data/sums_data.c"
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 MIB = 1 << 20
 MEMORY = 256 * MIB
@@ -276,8 +277,42 @@ def the_own_host_comes_first(site):
     site.add(0, memory=64 * MIB, is_here=True)
     expect(put(site, "a", some_bytes(40 * MIB))["hosts"] == ["host0"], "here there is room")
     expect(put(site, "b", some_bytes(40 * MIB))["hosts"] == ["host1"], "and now there is more elsewhere")
-    refused = ask(site, "PUT", "/v1/data/c", some_bytes(250 * MIB))
+    with contextlib.closing(begin_put(site, "c", 250 * MIB, b"")) as connection:
+        refused = Answer(connection.getresponse())
     expect(refused.status == 507 and b"no_data_memory" in refused.body, f"there is room nowhere: {refused.said()}")
+
+
+def an_output_becomes_data_there(site):
+    module = site.one.folder / "sums_data.bc"
+    site.one.orchid("build", str(FUNCTION), "-o", str(module))
+    site.one.orchid("deploy", str(module), "--name", "sums_data")
+    site.add_far(1)
+    content = some_bytes(MIB)
+    put(site, "a", content)
+    site.one.orchid("invoke", "sums_data", "--data", "a", "--output-data", "out")
+    expect(hosts_of(site, "out") == ["host1"], "it is there")
+    summed = ask(site, "GET", "/v1/data/out")
+    expect(summed.body == f"{sum(content)} of {len(content)} in 1".encode(), f"the output: {summed.said()}\n{site.one.said()}")
+
+
+def a_client_that_takes_its_time_gets_all(site):
+    """What it has not taken waits at the executor."""
+    site.add_far(1)
+    content = some_bytes(60 * MIB)
+    put(site, "a", content)
+    with contextlib.closing(Connection(site.one)) as connection:
+        connection.connect()
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.request("GET", "/v1/data/a")
+        response = connection.getresponse()
+        expect(response.read(MIB) == content[:MIB], "its beginning")
+        # Meanwhile others are not in its way.
+        for number in range(3):
+            put(site, f"b{number}", content[:MIB])
+        expect(site.copying(), "nobody has hurried it")
+        expect(response.read() == content[MIB:], "and its rest")
+    site.wait_until_nothing_moves()
+    expect(most_memory(site.one.process.pid) < 128 * MIB, f"the gateway has not held it: {most_memory(site.one.process.pid)}")
 
 
 def an_executor_without_an_address_takes_nothing(site):
@@ -299,8 +334,8 @@ def programs_put_and_get_by_the_gateway(site):
 
 CASES = (a_large_object_goes_there_and_back, many_small_ones_come_and_go, a_body_that_ends_early_leaves_nothing, a_reader_that_goes_leaves_nothing,
          an_executor_that_is_lost_in_the_middle_of_a_put_is_told, an_executor_that_is_lost_in_the_middle_of_a_get_cuts_it_off,
-         a_gateway_that_is_lost_in_the_middle_of_a_put_leaves_nothing, the_own_host_comes_first, an_executor_without_an_address_takes_nothing,
-         programs_put_and_get_by_the_gateway)
+         a_gateway_that_is_lost_in_the_middle_of_a_put_leaves_nothing, the_own_host_comes_first, a_client_that_takes_its_time_gets_all,
+         an_output_becomes_data_there, an_executor_without_an_address_takes_nothing, programs_put_and_get_by_the_gateway)
 
 
 def main():
