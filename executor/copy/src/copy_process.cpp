@@ -1,7 +1,7 @@
-// The order: UCX's library and the object, if this end has one, are mapped. Then, with one thread, files, sockets and
-// limits are restricted to what a connection to another host needs, and the connection is made.
-// Then nothing can be opened, connected or accepted any more, and only then a byte of the object
-// moves.
+// The order: UCX's library and the object, if this end has one, are mapped. Then, with one thread,
+// files, sockets and limits are restricted to what a connection to another host needs, and the
+// connection is made. Then nothing can be opened, connected or accepted any more, and only then a
+// byte of the object moves.
 #include "copy_process.h"
 
 #include <unistd.h>
@@ -15,11 +15,11 @@
 #include <variant>
 #include <vector>
 
-#include "copy/messages.h"
 #include "foundation/files.h"
 #include "foundation/sockets.h"
 #include "foundation/tcp.h"
 #include "object_memory.h"
+#include "protocol/copy_messages.h"
 #include "sandbox/confinement.h"
 #include "transport/ucx_transfer.h"
 
@@ -112,9 +112,8 @@ int send(int control, int parent_pid, const CopySend& order, UniqueFd file) {
   if (!sender) return give_up(control, sender.error());
   if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
   const auto served =
-      sender->serve(object->bytes(), {.deadline = prepared->deadline,
-                                      .patience = order.patience,
-                                      .stop = control});
+      sender->serve(object->bytes(),
+                    {.deadline = prepared->deadline, .patience = order.patience, .stop = control});
   if (!served) end(give_up(control, served.error()));
   say(control, CopyDone{});
   end(0);
@@ -196,9 +195,8 @@ int pull(int control, int parent_pid, const CopyPull& order, UniqueFd pipe) {
   if (!receiver) return give_up(control, receiver.error());
   if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
   say(control, CopyMet{});
-  const auto received =
-      receiver->receive_into(pipe.get(), {order.begin, order.length},
-                             {.deadline = prepared->deadline, .stop = control});
+  const auto received = receiver->receive_into(pipe.get(), {order.begin, order.length},
+                                               {.deadline = prepared->deadline, .stop = control});
   if (!received) end(give_up(control, received.error()));
   say(control, CopyDone{});
   end(0);

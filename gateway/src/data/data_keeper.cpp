@@ -73,18 +73,15 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
 
   /// Its bytes stay with us until they are there.
   void open_far(const ReachableData& room) {
-    const FarPorts ports{.data = parts_->data,
-                         .io = parts_->io,
-                         .control = parts_->control,
-                         .here = parts_->here};
-    FarRoom::open(ports, room,
-                  [self = shared_from_this()](Result<std::unique_ptr<FarRoom>> way) {
-                    if (!way) return self->end(fail(std::move(way.error())));
-                    self->far_ = std::move(*way);
-                    self->far_->when_over([self](Result<void> moved) { self->sent(moved); });
-                    self->far_->stream().take_in_place(self->output_.bytes.bytes);
-                    self->far_->finish();
-                  });
+    const FarPorts ports{
+        .data = parts_->data, .io = parts_->io, .control = parts_->control, .here = parts_->here};
+    FarRoom::open(ports, room, [self = shared_from_this()](Result<std::unique_ptr<FarRoom>> way) {
+      if (!way) return self->end(fail(std::move(way.error())));
+      self->far_ = std::move(*way);
+      self->far_->when_over([self](Result<void> moved) { self->sent(moved); });
+      self->far_->stream().take_in_place(self->output_.bytes.bytes);
+      self->far_->finish();
+    });
   }
 
   void sent(const Result<void>& moved) {

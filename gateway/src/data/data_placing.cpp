@@ -13,8 +13,7 @@ bool DataService::is_on_this_host(const Executor& executor) const {
 }
 
 ReachableData DataService::reachable(const DataObject& object, const Executor& executor) const {
-  if (is_on_this_host(executor))
-    return {.object = object, .lane_socket = executor.lane_socket};
+  if (is_on_this_host(executor)) return {.object = object, .lane_socket = executor.lane_socket};
   return {.object = object, .lane_socket = {}, .far = executor.id};
 }
 
@@ -38,8 +37,8 @@ const Executor* DataService::keeper_for(const DataObject& object, const Making& 
     const std::uint64_t free =
         executor.data_memory->value - std::min(executor.data_memory->value, used);
     const std::uint64_t own = catalogue_.used_at(id, object.tenant.uid).value;
-    const std::tuple rank{free >= object.bytes.value, is_here, executor.ends - soon > now, own,
-                          executor.ends, free};
+    const std::tuple rank{
+        free >= object.bytes.value, is_here, executor.ends - soon > now, own, executor.ends, free};
     if (best != nullptr && rank <= best_rank) continue;
     best = &executor;
     best_rank = rank;

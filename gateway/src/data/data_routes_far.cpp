@@ -12,19 +12,18 @@ FarPorts DataRoutes::far_ports() const {
 }
 
 void DataRoutes::far_room_made(const Reply& reply, const ReachableData& room) {
-  FarRoom::open(
-      far_ports(), room,
-      [this, reply, id = room.object.id](Result<std::unique_ptr<FarRoom>> opened) {
-        if (!opened) return reply.send(refuse_data(opened.error()));
-        (*opened)->when_over([this, reply, id](Result<void> moved) {
-          if (moved) return seal(reply, id);
-          abandoning(id)();
-          Failure why = std::move(moved.error());
-          why.message = "nothing of the object is kept: " + why.message;
-          reply.send(refuse_data(why));
-        });
-        take_body(reply, id, std::make_unique<FarRoomWriter>(std::move(*opened)));
-      });
+  FarRoom::open(far_ports(), room,
+                [this, reply, id = room.object.id](Result<std::unique_ptr<FarRoom>> opened) {
+                  if (!opened) return reply.send(refuse_data(opened.error()));
+                  (*opened)->when_over([this, reply, id](Result<void> moved) {
+                    if (moved) return seal(reply, id);
+                    abandoning(id)();
+                    Failure why = std::move(moved.error());
+                    why.message = "nothing of the object is kept: " + why.message;
+                    reply.send(refuse_data(why));
+                  });
+                  take_body(reply, id, std::make_unique<FarRoomWriter>(std::move(*opened)));
+                });
 }
 
 void DataRoutes::get_far(const Reply& reply, const ReachableData& object, Response response,

@@ -62,16 +62,16 @@ class FarProcess final : public FarEnd {
     return false;
   }
   void hear(const Packet& packet) {
-    auto message = executor::parse_copy_message(packet.text);
+    auto message = parse_copy_message(packet.text);
     if (!message || !packet.descriptors.empty()) {
       failed_ = Failure{ErrorCode::internal, "the process that moves the bytes speaks nonsense"};
       return process_.kill();
     }
-    if (auto* failed = std::get_if<executor::CopyFailed>(&*message))
+    if (auto* failed = std::get_if<CopyFailed>(&*message))
       failed_ = Failure{failed->code, std::move(failed->message)};
-    else if (std::holds_alternative<executor::CopyDone>(*message))
+    else if (std::holds_alternative<CopyDone>(*message))
       done_ = true;
-    else if (std::holds_alternative<executor::CopyMet>(*message))
+    else if (std::holds_alternative<CopyMet>(*message))
       handlers_.met();
   }
   void ended() {
@@ -103,7 +103,7 @@ class FarProcess final : public FarEnd {
 
 StartFarEnd far_ends(boost::asio::io_context& control, std::filesystem::path program) {
   return [&control, program = std::move(program)](
-             const executor::CopyMessage& order, const UniqueFd& pipe,
+             const CopyMessage& order, const UniqueFd& pipe,
              FarEnd::Handlers handlers) -> Result<std::unique_ptr<FarEnd>> {
     auto ends = make_packet_pair();
     if (!ends) return fail(std::move(ends.error()));

@@ -35,15 +35,15 @@ void FarRoom::open(const FarPorts& ports, const ReachableData& room, Opened open
           },
       .ended =
           [link](Result<void> result) {
-            link->ports.here([link, result = std::move(result)]() mutable {
-              link->became(std::move(result));
-            });
+            link->ports.here(
+                [link, result = std::move(result)]() mutable { link->became(std::move(result)); });
           }};
-  ports.control([link, to = FarData{.data = room.object.id,
-                                    .executor = *room.far,
-                                    .host = room.object.holders.front().host,
-                                    .tenant = room.object.tenant.uid,
-                                    .bytes = room.object.bytes},
+  ports.control([link,
+                 to = FarData{.data = room.object.id,
+                              .executor = *room.far,
+                              .host = room.object.holders.front().host,
+                              .tenant = room.object.tenant.uid,
+                              .bytes = room.object.bytes},
                  handlers = std::move(handlers)]() mutable {
     link->transfer = link->ports.data.far().send(std::move(to), std::move(handlers));
   });
@@ -104,11 +104,12 @@ void open_far_body(const FarPorts& ports, const ReachableData& object, std::uint
   std::string host;
   for (const DataHolder& holder : object.object.holders)
     if (holder.executor == *object.far) host = holder.host;
-  ports.control([fetch, begin, length, from = FarData{.data = object.object.id,
-                                                      .executor = *object.far,
-                                                      .host = std::move(host),
-                                                      .tenant = object.object.tenant.uid,
-                                                      .bytes = object.object.bytes},
+  ports.control([fetch, begin, length,
+                 from = FarData{.data = object.object.id,
+                                .executor = *object.far,
+                                .host = std::move(host),
+                                .tenant = object.object.tenant.uid,
+                                .bytes = object.object.bytes},
                  handlers = std::move(handlers)]() mutable {
     fetch->transfer =
         fetch->ports.data.far().fetch(std::move(from), begin, length, std::move(handlers));

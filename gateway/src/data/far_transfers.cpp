@@ -58,10 +58,9 @@ FarTransfers::Number FarTransfers::send(FarData to, Handlers handlers) {
 
 FarTransfers::Number FarTransfers::fetch(FarData from, std::uint64_t begin, std::uint64_t length,
                                          Handlers handlers) {
-  return want(std::move(from), {.is_fetch = true,
-                                .begin = begin,
-                                .length = length,
-                                .handlers = std::move(handlers)});
+  return want(
+      std::move(from),
+      {.is_fetch = true, .begin = begin, .length = length, .handlers = std::move(handlers)});
 }
 
 FarTransfers::Number FarTransfers::want(FarData data, Transfer transfer) {
@@ -72,8 +71,8 @@ FarTransfers::Number FarTransfers::want(FarData data, Transfer transfer) {
              (!of_tenant || entry.second.data.tenant == data.tenant);
     }));
   };
-  const bool is_full = waits(false) >= options_.most_waiting ||
-                       waits(true) >= options_.most_waiting_of_tenant;
+  const bool is_full =
+      waits(false) >= options_.most_waiting || waits(true) >= options_.most_waiting_of_tenant;
   transfer.data = std::move(data);
   transfer.due = parts_.loop.now() + options_.waits_for;
   transfers_.emplace(number, std::move(transfer));
@@ -136,10 +135,9 @@ void FarTransfers::ask(Number number, Transfer& transfer) {
                                          .within = within,
                                          .patience = options_.reader_patience});
   else
-    parts_.send(data.executor, ReceiveData{.data = data.data,
-                                           .transfer = number,
-                                           .key = transfer.key,
-                                           .within = within});
+    parts_.send(
+        data.executor,
+        ReceiveData{.data = data.data, .transfer = number, .key = transfer.key, .within = within});
 }
 
 FarTransfers::Transfers::iterator FarTransfers::find(const ExecutorId& executor, Number number,
@@ -173,22 +171,20 @@ Result<void> FarTransfers::meet(Number number, Transfer& transfer, const std::st
   const std::string key = std::exchange(transfer.key, {});
   const ByteCount bytes = transfer.data.bytes;
   const auto within = time_for(transfer);
-  executor::CopyMessage order = executor::CopyPush{
-      .key = key, .address = address, .bytes = bytes, .within = within};
+  CopyMessage order = CopyPush{.key = key, .address = address, .bytes = bytes, .within = within};
   if (transfer.is_fetch)
-    order = executor::CopyPull{.key = key,
-                               .address = address,
-                               .bytes = bytes,
-                               .begin = transfer.begin,
-                               .length = transfer.length,
-                               .within = within};
+    order = CopyPull{.key = key,
+                     .address = address,
+                     .bytes = bytes,
+                     .begin = transfer.begin,
+                     .length = transfer.length,
+                     .within = within};
   UniqueFd& ours = transfer.is_fetch ? pipe->reader : pipe->writer;
   const UniqueFd& theirs = transfer.is_fetch ? pipe->writer : pipe->reader;
-  auto end = parts_.start(order, theirs,
-                          {.met = [this, number] { met(number); },
-                           .ended = [this, number](const std::optional<Failure>& why) {
-                             end_ended(number, why);
-                           }});
+  auto end = parts_.start(
+      order, theirs,
+      {.met = [this, number] { met(number); },
+       .ended = [this, number](const std::optional<Failure>& why) { end_ended(number, why); }});
   if (!end) return fail(std::move(end.error()));
   transfer.end = std::move(*end);
   transfer.pipe = std::move(ours);
@@ -265,9 +261,9 @@ void FarTransfers::over(Transfers::iterator transfer, Result<void> result, bool 
     // Whatever it is, who asks can only ask again.
     const ErrorCode code = result.error().code == ErrorCode::no_capacity ? ErrorCode::no_capacity
                                                                          : ErrorCode::unreachable;
-    result = fail(code, "the data could not be moved " +
-                            std::string(was.is_fetch ? "from" : "to") + " the host " +
-                            was.data.host + ": " + result.error().message + "; try again");
+    result = fail(code, "the data could not be moved " + std::string(was.is_fetch ? "from" : "to") +
+                            " the host " + was.data.host + ": " + result.error().message +
+                            "; try again");
   }
   if (was_open)
     was.handlers.ended(std::move(result));

@@ -120,10 +120,10 @@ std::size_t Session::write_file(boost::system::error_code& error) {
   const std::uint64_t done = written_ - head_.size();
   auto from = static_cast<off_t>(body.begin + done);
   const std::uint64_t most = std::min(body.length - done, most_of_a_file_at_once);
-  const ssize_t sent =
-      body.is_pipe ? ::splice(body.file.get(), nullptr, socket_.native_handle(), nullptr, most,
-                              SPLICE_F_NONBLOCK | SPLICE_F_MOVE)
-                   : ::sendfile(socket_.native_handle(), body.file.get(), &from, most);
+  const ssize_t sent = body.is_pipe
+                           ? ::splice(body.file.get(), nullptr, socket_.native_handle(), nullptr,
+                                      most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE)
+                           : ::sendfile(socket_.native_handle(), body.file.get(), &from, most);
   if (sent > 0) return static_cast<std::size_t>(sent);
   // A file that ends early has broken its promise: the client sees that the body is cut off.
   const int why = sent == 0 ? EIO : errno;

@@ -230,11 +230,11 @@ struct GrantChanged {
 using ControlMessage =
     std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
                  CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
-                 OfferData, FetchData, ReceiveData, EndDataTransfer, DataMade, DataRefused, DataSealed,
-                 DataDropped, DataKept, DigestData, DataDigest, DataNotDigested, DataOffered,
-                 DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData, DataFound,
-                 DataAccepted, DataDeclined, LeaseMemory, RenewMemory, EndMemory, MemoryLeased,
-                 MemoryRefused, MemoryEnded, FindMemory, MemoryFound, MemoryNotFound>;
+                 OfferData, FetchData, ReceiveData, EndDataTransfer, DataMade, DataRefused,
+                 DataSealed, DataDropped, DataKept, DigestData, DataDigest, DataNotDigested,
+                 DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData,
+                 DataFound, DataAccepted, DataDeclined, LeaseMemory, RenewMemory, EndMemory,
+                 MemoryLeased, MemoryRefused, MemoryEnded, FindMemory, MemoryFound, MemoryNotFound>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

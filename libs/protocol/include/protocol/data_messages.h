@@ -265,8 +265,9 @@ struct DataDeclined {
 
 using DataMessage =
     std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
-                 ReceiveData, EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataKept,
-                 DigestData, DataDigest, DataNotDigested, DataOffered, DataNotOffered, DataFetched,
-                 DataNotFetched, FindData, PublishData, DataFound, DataAccepted, DataDeclined>;
+                 ReceiveData, EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped,
+                 DataKept, DigestData, DataDigest, DataNotDigested, DataOffered, DataNotOffered,
+                 DataFetched, DataNotFetched, FindData, PublishData, DataFound, DataAccepted,
+                 DataDeclined>;
 
 }  // namespace orchid

@@ -65,8 +65,8 @@ class UcxTransferSender {
   /// (the receiver has gone), `bad_request` (it asks for what there is not), `internal` (of another
   /// size than was listened for).
   [[nodiscard]] Result<void> serve(std::span<const std::byte> object, const TransferPace& pace);
-  /// The same of an object that comes out of `source`, a non-blocking descriptor, once. The patience
-  /// is with the receiver alone. Errors: also `cancelled` (the source has ended early),
+  /// The same of an object that comes out of `source`, a non-blocking descriptor, once. The
+  /// patience is with the receiver alone. Errors: also `cancelled` (the source has ended early),
   /// `bad_request` (parts are not asked for in their order).
   [[nodiscard]] Result<void> serve_from(int source, const TransferPace& pace);
 

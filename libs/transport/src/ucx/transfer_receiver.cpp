@@ -58,7 +58,7 @@ class UcxTransferReceiver::State final : public FrameSink {
   std::uint64_t answered_ = 0;
   std::uint64_t next_ = 0;  // the first byte that was not asked for
   std::uint64_t have_ = 0;
-  std::uint64_t end_ = 0;   // of what is wanted
+  std::uint64_t end_ = 0;  // of what is wanted
 
   // Of a sink that is a pipe:
   std::unique_ptr<TransferWindow> window_;  // null: it is memory
@@ -177,8 +177,7 @@ Result<void> UcxTransferReceiver::State::write_rest(int sink, const TransferPace
     std::array entries{pollfd{.fd = sink, .events = POLLOUT, .revents = 0},
                        pollfd{.fd = pace.stop, .events = POLLIN, .revents = 0}};
     ::poll(entries.data(), entries.size(), static_cast<int>(look_again.count()));
-    if (entries[1].revents != 0)
-      return fail(ErrorCode::cancelled, "the transfer was told to end");
+    if (entries[1].revents != 0) return fail(ErrorCode::cancelled, "the transfer was told to end");
     if (std::chrono::steady_clock::now() > pace.deadline)
       return fail(ErrorCode::timed_out, "the transfer has taken longer than it may");
   }

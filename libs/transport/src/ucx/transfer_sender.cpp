@@ -190,7 +190,7 @@ class UcxTransferListener::State {
 };
 
 Result<std::unique_ptr<UcxLink>> UcxTransferListener::State::accept(LaneDeadline deadline, int stop,
-                                                                   Way way) {
+                                                                    Way way) {
   auto guest = guests_.wait(deadline, stop);
   if (!guest) return fail(std::move(guest.error()));
   Door door(std::move(*guest), std::chrono::steady_clock::now() + options_.hello_timeout);

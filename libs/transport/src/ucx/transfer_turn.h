@@ -19,9 +19,9 @@ class TransferTurn {
   [[nodiscard]] Result<void> take(std::uint64_t moved) { return take(moved, Own{}); }
   /// Something of ours besides.
   struct Own {
-    int pipe = -1;          // it is waited for, too
-    short events = 0;       // as of poll
-    bool is_late = false;   // it, and not the peer, is what keeps the transfer from getting on
+    int pipe = -1;         // it is waited for, too
+    short events = 0;      // as of poll
+    bool is_late = false;  // it, and not the peer, is what keeps the transfer from getting on
   };
   [[nodiscard]] Result<void> take(std::uint64_t moved, const Own& own);
 

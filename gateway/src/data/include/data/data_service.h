@@ -69,9 +69,9 @@ class DataService final : private ActionPerformer {
   template <typename T>
   using Done = std::function<void(Result<T>)>;
 
-  /// Room for an object on an executor of this host, or else of another one. Who has it calls `seal` or `abandon`. Errors:
-  /// `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a name, until the
-  /// executors can be back).
+  /// Room for an object on an executor of this host, or else of another one. Who has it calls
+  /// `seal` or `abandon`. Errors: `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a
+  /// name, until the executors can be back).
   void make(NewData wanted, Done<ReachableData> done);
   /// `gone` is called, once, when the room is given up before it is to be sealed or abandoned: at
   /// once, if that has happened already.

@@ -7,9 +7,9 @@
 #include <memory>
 #include <optional>
 
-#include "copy/messages.h"
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
+#include "protocol/copy_messages.h"
 
 namespace orchid::gateway {
 
@@ -32,7 +32,7 @@ class FarEnd {
 
 /// `order`: CopyPush or CopyPull, whose end of the pipe this is. No handler is called from within.
 using StartFarEnd = std::function<Result<std::unique_ptr<FarEnd>>(
-    const executor::CopyMessage& order, const UniqueFd& pipe, FarEnd::Handlers handlers)>;
+    const CopyMessage& order, const UniqueFd& pipe, FarEnd::Handlers handlers)>;
 
 /// With `program` (orchid-copy) as the process. Errors: `system`.
 [[nodiscard]] StartFarEnd far_ends(boost::asio::io_context& control, std::filesystem::path program);

@@ -28,8 +28,8 @@ class BodySink {
   virtual void finish() = 0;
 };
 
-/// Of a regular file or a memory file, which keeps its size while this lives; or what comes out of a
-/// pipe. Immutable.
+/// Of a regular file or a memory file, which keeps its size while this lives; or what comes out of
+/// a pipe. Immutable.
 struct FileBody {
   /// Closed after the file: whoever has lent it counts the file as in use until then. Readable once
   /// that one has gone: then the answer is cut off. May be empty.

@@ -1,5 +1,5 @@
-// copy/messages.h: what a copy process and who has started it (an agent, or the gateway) tell each
-// other over a packet socket, as JSON.
+// protocol/copy_messages.h: what a copy process and who has started it (an agent, or the gateway)
+// tell each other over a packet socket, as JSON.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 
-namespace orchid::executor {
+namespace orchid {
 
 /// So long the other end of a transfer may not get on.
 constexpr std::chrono::milliseconds peer_patience{5000};
@@ -60,7 +60,7 @@ struct CopyPush {
 struct CopyPull {
   std::string key;
   std::string address;
-  ByteCount bytes;        // of the object
+  ByteCount bytes;          // of the object
   std::uint64_t begin = 0;  // of the part
   std::uint64_t length = 0;
   std::chrono::milliseconds within{0};
@@ -84,12 +84,11 @@ struct CopyFailed {
   ByteCount have;  // of a fetch: that lie in the room now
 };
 
-using CopyMessage =
-    std::variant<CopySend, CopyFetch, CopyTake, CopyPush, CopyPull, CopyStop, CopyListening, CopyMet,
-                 CopyDone, CopyFailed>;
+using CopyMessage = std::variant<CopySend, CopyFetch, CopyTake, CopyPush, CopyPull, CopyStop,
+                                 CopyListening, CopyMet, CopyDone, CopyFailed>;
 
 [[nodiscard]] std::string encode(const CopyMessage& message);
 /// Errors: `bad_request`, naming the field that is missing or wrong.
 [[nodiscard]] Result<CopyMessage> parse_copy_message(std::string_view text);
 
-}  // namespace orchid::executor
+}  // namespace orchid
