@@ -129,6 +129,10 @@ def some_bytes(size, seed=b"orchid"):
     return b"".join(hashlib.sha256(seed + number.to_bytes(8, "little")).digest() * 2048 for number in range(size // 65536 + 1))[:size]
 
 
+def own_boot_id():
+    return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
 def put(site, name, content, **headers):
     answer = ask(site, "PUT", f"/v1/data/{name}", content, **headers)
     expect(answer.status == 201, f"{name} is made: {answer.said()}\n{site.one.said()}")
@@ -330,6 +334,10 @@ def programs_put_and_get_by_the_gateway(site):
     expect(hosts_of(site, "a") == ["host1"], "it is there")
     site.one.orchid("data", "get", "a", "--out", str(got))
     expect(got.read_bytes() == content, "and comes back")
+    room = ask(site, "POST", "/v1/data/b/rooms", json.dumps({"bytes": 10, "boot_id": own_boot_id()}))
+    expect(room.status == 501 and b"PUT" in room.body, f"there is no room that a program writes by itself: {room.said()}")
+    access = json.loads(ask(site, "GET", "/v1/data/a/access").body)
+    expect(access["bytes"] == len(content) and access["lane_socket"] == access["secret"] == access["boot_id"] == "", f"nor reads: {access}")
 
 
 CASES = (a_large_object_goes_there_and_back, many_small_ones_come_and_go, a_body_that_ends_early_leaves_nothing, a_reader_that_goes_leaves_nothing,
