@@ -134,7 +134,7 @@ TEST_CASE("a client waits while what takes its body is full") {
   CHECK(seen.bytes == first);
   SUBCASE("until it is not") {
     seen.is_full = false;
-    REQUIRE(seen.then);
+    REQUIRE(static_cast<bool>(seen.then));
     std::exchange(seen.then, {})();
     fixture.run();
     CHECK(seen.bytes == body.substr(0, 41'000));
@@ -149,7 +149,7 @@ TEST_CASE("a client waits while what takes its body is full") {
     fixture.reply->send(answer_of(503));
     CHECK(seen.is_gone);
     CHECK(fixture.received().contains("503"));
-    REQUIRE(seen.then);
+    REQUIRE(static_cast<bool>(seen.then));
     std::exchange(seen.then, {})();
     fixture.run();
     CHECK(seen.bytes == first);
