@@ -298,7 +298,8 @@ void FarTransfers::tick(MonotonicTime now) {
     if (now >= transfer.due) late.push_back(number);
   for (const Number number : late) {
     const auto found = transfers_.find(number);
-    if (found == transfers_.end()) continue;
+    // One that has ended may have made room for another.
+    if (found == transfers_.end() || now < found->second.due) continue;
     if (found->second.state == State::waiting)
       over(found, fail(ErrorCode::no_capacity, "others are on their way, and it has waited long"),
            /*told=*/false);

@@ -316,11 +316,10 @@ TEST_CASE("at most so many move at a time, also of a tenant, and the others wait
   FarWorld world({.most = 4, .most_of_executor = 3, .most_of_tenant = 2});
   std::array<FarWorld::Outcome, 8> outcomes;
   std::array<FarTransfers::Number, 8> numbers{};
-  std::array<FarData, 8> data{};
   const auto want = [&](std::size_t number, uid_t tenant, const ExecutorId& executor) {
-    data.at(number) = world.data(100, tenant);
-    data.at(number).executor = executor;
-    numbers.at(number) = world.send(data.at(number), outcomes.at(number));
+    FarData data = world.data(100, tenant);
+    data.executor = executor;
+    numbers.at(number) = world.send(data, outcomes.at(number));
   };
   want(0, 1, world.near);
   want(1, 1, world.near);
@@ -338,12 +337,21 @@ TEST_CASE("at most so many move at a time, also of a tenant, and the others wait
   world.transfers.stop(numbers[0]);
   CHECK(world.count<ReceiveData>() == 6);
   CHECK(world.last<ReceiveData>().transfer == numbers[2]);
-  // Who waits for long is told.
+}
+
+TEST_CASE("who waits for a place for long is told") {
+  FarWorld world({.most = 1});
+  FarWorld::Outcome first;
+  FarWorld::Outcome second;
+  world.open(world.data(), first);
+  world.send(world.data(), second);
   world.clock.advance(seconds(21));
   world.transfers.tick(world.clock.now());
-  REQUIRE(outcomes[6].opened.has_value());
-  CHECK_FALSE(outcomes[6].opened->has_value());
-  CHECK(outcomes[6].opened->error().code == ErrorCode::no_capacity);
+  CHECK_FALSE(first.ended.has_value());
+  REQUIRE(second.opened.has_value());
+  REQUIRE_FALSE(second.opened->has_value());
+  CHECK(second.opened->error().code == ErrorCode::no_capacity);
+  CHECK(world.count<ReceiveData>() == 1);
 }
 
 TEST_CASE("too many do not even wait") {

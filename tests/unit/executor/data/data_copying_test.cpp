@@ -392,6 +392,7 @@ struct GatewayEnd {
                        is_over = true;
                        failed = why;
                      }}) {
+    ::signal(SIGPIPE, SIG_IGN);  // as a gateway does
     Pipe pipe = make_pipe().value();
     theirs = std::move(is_push ? pipe.reader : pipe.writer);
     ours = std::move(is_push ? pipe.writer : pipe.reader);
