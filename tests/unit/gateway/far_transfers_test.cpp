@@ -382,8 +382,8 @@ Executor far_executor(const ExecutorId& id) {
 TEST_CASE("an object goes to this host while it has room, and to another one else") {
   FakeEnds ends;
   DataWorld world({}, {}, ends.starter());
-  const ExecutorId here("here");
-  const ExecutorId there("there");
+  const ExecutorId here("051bb1bfa80a3f62");  // as long as they are
+  const ExecutorId there("57e59767682ad875");
   world.join(far_executor(there));
   world.make();
   CHECK(world.asked().first == there);
