@@ -1,4 +1,5 @@
 // Bodies to and from other hosts.
+#include <memory>
 #include <utility>
 
 #include "data/data_requests.h"

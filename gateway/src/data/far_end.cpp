@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
 
-#include "foundation/log.h"
 #include "foundation/sockets.h"
 #include "processes/child_process.h"
 

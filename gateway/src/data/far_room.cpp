@@ -1,6 +1,9 @@
 #include "data/far_room.h"
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace orchid::gateway {
 

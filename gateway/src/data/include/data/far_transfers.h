@@ -5,11 +5,12 @@
 //               a place    the executor         │ to an executor: until that says that it has all
 //               is free    listens              └─ any of them fails ─► over
 #pragma once
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
