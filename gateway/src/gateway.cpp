@@ -68,7 +68,11 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                  memory_.executor_joined(one, hello.memory);
                }},
           {.epoch = opened.state.epoch, .owner = ::geteuid(), .gateway = opened.state.identity}),
-      data_({.loop = broker_loop_, .broker = broker_, .messages = messages_, .send = sender()},
+      data_({.loop = broker_loop_,
+             .broker = broker_,
+             .messages = messages_,
+             .send = sender(),
+             .start_far_end = far_ends(control_io_, config_.copy_program)},
             data_options(config_, opened.state.epoch,
                          [this](uid_t tenant) { return memory_.leases().leased_to(tenant); })),
       memory_(broker_loop_, messages_,

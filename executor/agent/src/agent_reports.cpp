@@ -45,6 +45,7 @@ void Agent::complete_hello(ControlHello& hello) {
   hello.leases_memory = true;
   hello.digests_data = true;
   hello.keeps_data = options_.data_durable.has_value();
+  hello.streams_data = true;
   hello.memory = memory_.introduce(now);
 }
 

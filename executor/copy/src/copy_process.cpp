@@ -1,7 +1,7 @@
-// The order: UCX's library and the object are mapped. Then, with one thread, files, sockets and
-// limits are restricted to what a connection to another host needs, and the connection is made.
-// Then nothing can be opened, connected or accepted any more, and only then a byte of the object
-// moves.
+// The order: UCX's library and the object, if this end has one, are mapped. Then, with one thread,
+// files, sockets and limits are restricted to what a connection to another host needs, and the
+// connection is made. Then nothing can be opened, connected or accepted any more, and only then a
+// byte of the object moves.
 #include "copy_process.h"
 
 #include <unistd.h>
@@ -15,11 +15,11 @@
 #include <variant>
 #include <vector>
 
-#include "copy/messages.h"
 #include "foundation/files.h"
 #include "foundation/sockets.h"
 #include "foundation/tcp.h"
 #include "object_memory.h"
+#include "protocol/copy_messages.h"
 #include "sandbox/confinement.h"
 #include "transport/ucx_transfer.h"
 
@@ -68,13 +68,16 @@ struct Preparation {
 };
 
 Result<Preparation> prepare(int control, int parent_pid, const std::string& own_address,
-                            const std::string& key_text, std::chrono::milliseconds within) {
+                            const std::string& key_text, std::chrono::milliseconds within,
+                            std::optional<int> pipe = std::nullopt) {
   auto key = transport::parse_connection_key(key_text);
   if (!key) return fail(std::move(key.error()));
   ConfinementOptions confinement{.role = SandboxRole::remote_worker,
                                  .data_limit = heap,
                                  .parent_pid = parent_pid,
                                  .keep_descriptors = {0, 1, 2, control}};
+  if (pipe) confinement.keep_descriptors.push_back(*pipe);
+  std::ranges::sort(confinement.keep_descriptors);
   if (auto confined = confine(confinement); !confined) return fail(std::move(confined.error()));
   auto context = transport::UcxContext::create({.address = own_address});
   if (!context) return fail(std::move(context.error()));
@@ -109,8 +112,31 @@ int send(int control, int parent_pid, const CopySend& order, UniqueFd file) {
   if (!sender) return give_up(control, sender.error());
   if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
   const auto served =
-      sender->serve(object->bytes(), {.deadline = prepared->deadline, .stop = control});
+      sender->serve(object->bytes(),
+                    {.deadline = prepared->deadline, .patience = order.patience, .stop = control});
   if (!served) end(give_up(control, served.error()));
+  say(control, CopyDone{});
+  end(0);
+}
+
+int take(int control, int parent_pid, const CopyTake& order, UniqueFd file) {
+  const auto room = RoomMemory::map(file.get(), order.bytes);
+  if (!room) return give_up(control, room.error());
+  file.reset();
+  auto prepared = prepare(control, parent_pid, order.address, order.key, order.within);
+  if (!prepared) return give_up(control, prepared.error());
+  auto listener = transport::UcxTransferListener::listen(
+      prepared->context, {.address = order.address, .key = prepared->key, .bytes = order.bytes});
+  if (!listener) return give_up(control, listener.error());
+  say(control, CopyListening{listener->address()});
+  auto receiver = listener->accept_sender(meeting_ends(*prepared), control);
+  if (!receiver) return give_up(control, receiver.error());
+  if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
+  std::uint64_t have = 0;
+  const auto received = receiver->receive(
+      room->bytes(), have,
+      {.deadline = prepared->deadline, .patience = order.patience, .stop = control});
+  if (!received) end(give_up(control, received.error(), have));
   say(control, CopyDone{});
   end(0);
 }
@@ -138,6 +164,44 @@ int fetch(int control, int parent_pid, const CopyFetch& order, UniqueFd file) {
   end(0);
 }
 
+int push(int control, int parent_pid, const CopyPush& order, UniqueFd pipe) {
+  auto prepared = prepare(control, parent_pid, local_host_towards(order.address), order.key,
+                          order.within, pipe.get());
+  if (!prepared) return give_up(control, prepared.error());
+  auto sender = transport::UcxTransferSender::connect(prepared->context,
+                                                      {.address = order.address,
+                                                       .key = prepared->key,
+                                                       .bytes = order.bytes,
+                                                       .deadline = meeting_ends(*prepared)});
+  if (!sender) return give_up(control, sender.error());
+  if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
+  say(control, CopyMet{});
+  const auto served =
+      sender->serve_from(pipe.get(), {.deadline = prepared->deadline, .stop = control});
+  if (!served) end(give_up(control, served.error()));
+  say(control, CopyDone{});
+  end(0);
+}
+
+int pull(int control, int parent_pid, const CopyPull& order, UniqueFd pipe) {
+  auto prepared = prepare(control, parent_pid, local_host_towards(order.address), order.key,
+                          order.within, pipe.get());
+  if (!prepared) return give_up(control, prepared.error());
+  auto receiver = transport::UcxTransferReceiver::connect(prepared->context,
+                                                          {.address = order.address,
+                                                           .key = prepared->key,
+                                                           .bytes = order.bytes,
+                                                           .deadline = meeting_ends(*prepared)});
+  if (!receiver) return give_up(control, receiver.error());
+  if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
+  say(control, CopyMet{});
+  const auto received = receiver->receive_into(pipe.get(), {order.begin, order.length},
+                                               {.deadline = prepared->deadline, .stop = control});
+  if (!received) end(give_up(control, received.error()));
+  say(control, CopyDone{});
+  end(0);
+}
+
 }  // namespace
 
 int run_copy_process(int control, int parent_pid) {
@@ -148,6 +212,12 @@ int run_copy_process(int control, int parent_pid) {
     return send(control, parent_pid, *sending, std::move(order->file));
   if (const auto* fetching = std::get_if<CopyFetch>(&order->message))
     return fetch(control, parent_pid, *fetching, std::move(order->file));
+  if (const auto* taking = std::get_if<CopyTake>(&order->message))
+    return take(control, parent_pid, *taking, std::move(order->file));
+  if (const auto* pushing = std::get_if<CopyPush>(&order->message))
+    return push(control, parent_pid, *pushing, std::move(order->file));
+  if (const auto* pulling = std::get_if<CopyPull>(&order->message))
+    return pull(control, parent_pid, *pulling, std::move(order->file));
   return give_up(control, {ErrorCode::bad_request, "an order that is none"});
 }
 

@@ -290,6 +290,7 @@ std::int32_t orchid_leased_start(orchid_call* call, std::uint32_t memory,
 std::int32_t orchid_leased_wait(orchid_call* call, std::uint32_t memory, std::uint64_t ticket) {
   return tell(call, call->memory.wait(memory, ticket));
 }
+
 std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }
 std::int32_t orchid_core(orchid_call* call) { return call->core; }
 std::int32_t orchid_core_count(orchid_call* call) { return call->core_count; }

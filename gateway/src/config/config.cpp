@@ -114,6 +114,7 @@ std::vector<Setting> own_settings(Config& c) {
       {"token_users", "other users who get a token each, separated by commas", list(c.token_users)},
       {"compiler", "path of orchid-compiler", path(c.compiler)},
       {"dispatch", "path of orchid-dispatch", path(c.dispatch)},
+      {"copy_program", "path of orchid-copy", path(c.copy_program)},
       {"door_listen", "IP:port at which clients connect over UCX; only in a network that you trust",
        text(c.door_listen)},
       {"door_program", "path of orchid-door", path(c.door_program)},
@@ -295,6 +296,7 @@ void fill_defaults(Config& config) {
   const auto programs = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   if (config.compiler.empty()) config.compiler = programs / "orchid-compiler";
   if (config.dispatch.empty()) config.dispatch = programs / "orchid-dispatch";
+  if (config.copy_program.empty()) config.copy_program = programs / "orchid-copy";
   if (config.door_program.empty()) config.door_program = programs / "orchid-door";
   if (config.flows_program.empty()) config.flows_program = programs / "orchid-flows";
   if (config.orchid_program.empty()) config.orchid_program = programs / "orchid";

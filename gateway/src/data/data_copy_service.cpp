@@ -27,6 +27,7 @@ DataCopyService::DataCopyService(Parts parts, Options options)
                                                          : distance_between(*sender, *taker);
           }) {
   parts_.messages.on<DataOffered>([this](const ExecutorId& from, const DataOffered& m) {
+    if (parts_.far != nullptr && parts_.far->hear(from, m)) return;
     // Others connect there: only the port is the executor's to say now.
     const Executor* executor = parts_.broker.hosts().find(from);
     const auto port = m.address.rfind(':');
@@ -37,14 +38,17 @@ DataCopyService::DataCopyService(Parts parts, Options options)
     carry_out();
   });
   parts_.messages.on<DataNotOffered>([this](const ExecutorId& from, const DataNotOffered& m) {
+    if (parts_.far != nullptr && parts_.far->hear(from, m)) return;
     copies_.not_offered(from, m.transfer, {m.code, m.message}, parts_.loop.now());
     carry_out();
   });
   parts_.messages.on<DataFetched>([this](const ExecutorId& to, const DataFetched& m) {
+    if (parts_.far != nullptr && parts_.far->hear(to, m)) return;
     copies_.fetched(to, m.transfer, parts_.loop.now());
     carry_out();
   });
   parts_.messages.on<DataNotFetched>([this](const ExecutorId& to, const DataNotFetched& m) {
+    if (parts_.far != nullptr && parts_.far->hear(to, m)) return;
     copies_.not_fetched(to, m.transfer, m.have, {m.code, m.message}, parts_.loop.now());
     carry_out();
   });

@@ -88,12 +88,13 @@ Result<ByteCount> parse_wanted_room(std::span<const std::byte> body) {
 }
 
 std::string data_access_json(const DataObject& object, const std::filesystem::path& lane_socket) {
+  const bool is_here = !lane_socket.empty();
   return json_text({{"id", to_string(object.id)},
                     {"label", label_of(object)},
                     {"bytes", object.bytes.value},
-                    {"secret", object.secret},
+                    {"secret", is_here ? object.secret : ""},
                     {"lane_socket", lane_socket.string()},
-                    {"boot_id", own_boot_id()}});
+                    {"boot_id", is_here ? own_boot_id() : ""}});
 }
 
 DataMoment moment_of(const Clock& clock) {

@@ -7,6 +7,7 @@
 
 #include "data/data_documents.h"
 #include "data/data_opener.h"
+#include "data/far_room.h"
 #include "data/room_writer.h"
 #include "tenants/peer_identity.h"
 
@@ -63,10 +64,36 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
       return begin_again();
     if (!room) return end(fail(std::move(room.error())));
     room_ = room->object.id;
+    if (room->far) return open_far(*room);
     open_data(
         parts_->io, room->lane_socket,
         {.data = room_, .secret = std::move(room->object.secret), .access = DataAccess::write},
         [self = shared_from_this()](Result<OpenedData> file) { self->write(std::move(file)); });
+  }
+
+  /// Its bytes stay with us until they are there.
+  void open_far(const ReachableData& room) {
+    const FarPorts ports{
+        .data = parts_->data, .io = parts_->io, .control = parts_->control, .here = parts_->here};
+    FarRoom::open(ports, room, [self = shared_from_this()](Result<std::unique_ptr<FarRoom>> way) {
+      if (!way) return self->end(fail(std::move(way.error())));
+      self->far_ = std::move(*way);
+      self->far_->when_over([self](Result<void> moved) { self->sent(moved); });
+      self->far_->stream().take_in_place(self->output_.bytes.bytes);
+      self->far_->finish();
+    });
+  }
+
+  void sent(const Result<void>& moved) {
+    far_->stream().close();
+    far_.reset();
+    output_.bytes = {};
+    if (moved)
+      return ask([self = shared_from_this()](DataService& data) {
+        data.seal(self->room_, self->back(&Keeping::finish));
+      });
+    ask([room = room_](DataService& data) { data.abandon(room); });
+    end(fail(moved.error()));
   }
 
   void begin_again() {
@@ -115,6 +142,7 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
   OutputToKeep output_;
   Done done_;
   DataId room_;
+  std::unique_ptr<FarRoom> far_;  // while its bytes are on their way to another host
   boost::asio::steady_timer pause_;
   const std::chrono::steady_clock::time_point give_up_ =
       std::chrono::steady_clock::now() + longest_wait;

@@ -81,16 +81,24 @@ Result<ReachableData> DataService::find(uid_t tenant, const DataReference& refer
   if (!found) return fail(std::move(found.error()));
   const DataObject& object = **found;
   const Executor* here = nullptr;
+  const Executor* far = nullptr;
   for (const DataHolder& holder : object.holders) {
     const Executor* executor = parts_.broker.hosts().find(holder.executor);
-    if (executor == nullptr || executor->host.boot_id != parts_.broker.boot_id()) continue;
-    if (here == nullptr || executor->state == ExecutorState::connected) here = executor;
+    if (executor == nullptr) continue;
+    if (!is_on_this_host(*executor)) {
+      if (far_.reaches(*executor)) far = executor;
+    } else if (here == nullptr || executor->state == ExecutorState::connected) {
+      here = executor;
+    }
   }
-  if (here != nullptr) return ReachableData{.object = object, .lane_socket = here->lane_socket};
+  // One that does not answer may come back; another host's is there now.
+  if (here != nullptr && (here->state == ExecutorState::connected || far == nullptr))
+    return reachable(object, *here);
+  if (far != nullptr) return reachable(object, *far);
   return fail(ErrorCode::unreachable,
               "'" + label_of(object) + "' is on the host " + object.holders.front().host +
-                  ", and the gateway reads data of its own host only: call a function with it "
-                  "there, or fetch it from a gateway there");
+                  ", whose executor is not connected, or cannot send data to this gateway: start "
+                  "one of this release there, with --lane-listen, or call a function with it");
 }
 
 Result<DataObject> DataService::describe(uid_t tenant, const DataReference& reference) const {
@@ -191,6 +199,7 @@ void DataService::add_metrics(MetricsText& text) const {
   text.counter("orchid_data_made_total", "Data objects that were made.", made_);
   text.counter("orchid_data_abandoned_total", "Rooms whose body did not come whole.", abandoned_);
   copies_.add_metrics(text);
+  far_.add_metrics(text);
 }
 
 }  // namespace orchid::gateway

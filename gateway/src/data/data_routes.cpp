@@ -104,42 +104,50 @@ std::move_only_function<void()> DataRoutes::abandoning(DataId room) const {
 }
 
 void DataRoutes::room_made(const Reply& reply, ReachableData room) {
+  if (room.far) return far_room_made(reply, room);
   const DataId id = room.object.id;
   auto opened = [this, reply, id, size = room.object.bytes](Result<OpenedData> given) {
     if (!given) {
       abandoning(id)();
       return reply.send(refuse_data(given.error()));
     }
-    auto is_whole = [this, reply, id] {
-      auto sealed = [this, reply](const Result<ReachableData>& data) {
-        if (!data) return reply.send(refuse_data(data.error()));
-        const DataObject& object = data->object;
-        Response response = json_response(201, data_json(object, moment_of(parts_.clock)));
-        reply.send(std::move(
-            named(std::move(response), object).with("Location", "/v1/data/" + label_of(object))));
-      };
-      parts_.control(
-          [&data = parts_.data, here = parts_.here, id, sealed = std::move(sealed)]() mutable {
-            data.seal(id, [here, sealed = std::move(sealed)](Result<ReachableData> result) {
-              here([sealed, result = std::move(result)] { sealed(result); });
-            });
-          });
-    };
-    parts_.control([&data = parts_.data, here = parts_.here, id, reply] {
-      data.watch(id, [here, reply] {
-        here([reply] {
-          reply.send(
-              refuse_data({ErrorCode::unreachable,
-                           "its executor has given the room up: nothing is kept; send it again"}));
-        });
-      });
-    });
-    reply.take_body(std::make_unique<RoomWriter>(std::move(given->file), size, std::move(is_whole),
-                                                 abandoning(id), parts_.closing));
+    take_body(reply, id,
+              std::make_unique<RoomWriter>(
+                  std::move(given->file), size, [this, reply, id] { seal(reply, id); },
+                  abandoning(id), parts_.closing));
   };
   open_data(parts_.io, room.lane_socket,
             {.data = id, .secret = std::move(room.object.secret), .access = DataAccess::write},
             std::move(opened));
+}
+
+void DataRoutes::take_body(const Reply& reply, DataId room, std::unique_ptr<BodySink> sink) {
+  parts_.control([&data = parts_.data, here = parts_.here, room, reply] {
+    data.watch(room, [here, reply] {
+      here([reply] {
+        reply.send(
+            refuse_data({ErrorCode::unreachable,
+                         "its executor has given the room up: nothing is kept; send it again"}));
+      });
+    });
+  });
+  reply.take_body(std::move(sink));
+}
+
+void DataRoutes::seal(const Reply& reply, DataId room) {
+  auto sealed = [this, reply](const Result<ReachableData>& data) {
+    if (!data) return reply.send(refuse_data(data.error()));
+    const DataObject& object = data->object;
+    Response response = json_response(201, data_json(object, moment_of(parts_.clock)));
+    reply.send(std::move(
+        named(std::move(response), object).with("Location", "/v1/data/" + label_of(object))));
+  };
+  parts_.control(
+      [&data = parts_.data, here = parts_.here, room, sealed = std::move(sealed)]() mutable {
+        data.seal(room, [here, sealed = std::move(sealed)](Result<ReachableData> result) {
+          here([sealed, result = std::move(result)] { sealed(result); });
+        });
+      });
 }
 
 /// What it has open is closed elsewhere: the object may have been deleted meanwhile.
@@ -164,6 +172,7 @@ void DataRoutes::get(Request& request, const Reply& reply) {
               UniqueFd{}, UniqueFd{}, answer.range.begin, answer.range.length);
           return reply.send(std::move(answer.response));
         }
+        if (found->far) return get_far(reply, *found, std::move(answer.response), answer.range);
         LaneOpenData wanted{.data = found->object.id,
                             .secret = std::move(found->object.secret),
                             .access = DataAccess::read};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "data/data_times.h"
@@ -29,12 +28,18 @@ DataService::DataService(Parts parts, Options options)
     : parts_(std::move(parts)),
       options_(options),
       catalogue_(options.limits, options.epoch),
+      far_({.loop = parts_.loop,
+            .broker = parts_.broker,
+            .send = parts_.send,
+            .start = std::move(parts_.start_far_end)},
+           {}),
       copies_(
           {.loop = parts_.loop,
            .broker = parts_.broker,
            .messages = parts_.messages,
            .send = parts_.send,
            .catalogue = catalogue_,
+           .far = &far_,
            .keep = [this](const std::vector<DataId>& ids) { return keeper_of(ids); },
            .find = [this](uid_t tenant,
                           const DataReference& reference) { return lookup(tenant, reference); }},
@@ -78,7 +83,7 @@ void DataService::make(NewData wanted, Done<ReachableData> done) {
                                     .precondition = std::move(wanted.precondition)},
                                    parts_.loop.now());
   if (!room) return done(fail(std::move(room.error())));
-  making_[id].done = std::move(done);
+  making_[id] = {.done = std::move(done), .is_here = wanted.is_here};
   ask_next(id);
 }
 
@@ -87,12 +92,16 @@ void DataService::make(NewData wanted, Done<ReachableData> done) {
 void DataService::ask_next(DataId id) {
   Making& making = making_.at(id);
   const DataObject* object = catalogue_.room(id);
-  const Executor* keeper = object == nullptr ? nullptr : keeper_for(*object, making.asked);
+  const Executor* keeper = object == nullptr ? nullptr : keeper_for(*object, making);
   if (keeper == nullptr) {
-    Failure why = making.refused ? *making.refused
-                  : object == nullptr
+    Failure why = object == nullptr
                       ? Failure{ErrorCode::unreachable, "its executor has gone: send it again"}
-                      : no_keeper(*object);
+                  : making.is_here && could_be_sent(*object)
+                      ? Failure{ErrorCode::unsupported,
+                                "no executor on the gateway's own host has room for it, where "
+                                "programs write by themselves: send its bytes with PUT"}
+                  : making.refused ? *making.refused
+                                   : no_keeper(*object);
     const auto done = std::move(making.done);
     making_.erase(id);
     drop(catalogue_.abandon(id));
@@ -121,56 +130,6 @@ void DataService::ask_next(DataId id) {
   parts_.send(keeper->id, std::move(message));
 }
 
-/// On this host, since there the gateway can write. Where it has room, and there where the tenant
-/// has most of its data already: calls with several objects need them together. All goes with the
-/// grant that it is in: not where that ends within minutes, if there is another.
-const Executor* DataService::keeper_for(const DataObject& object,
-                                        const std::set<ExecutorId>& asked) const {
-  const Executor* best = nullptr;
-  constexpr std::chrono::minutes soon{10};
-  const MonotonicTime now = parts_.loop.now();
-  std::tuple<bool, bool, std::uint64_t, MonotonicTime, std::uint64_t> best_rank;
-  for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
-    const bool may_keep = executor.data_memory && executor.state == ExecutorState::connected &&
-                          executor.ends > now && !executor.grant.draining &&
-                          executor.host.boot_id == parts_.broker.boot_id() &&
-                          (executor.keeps_data || !object.durable) &&
-                          Capacity::serves(executor, object.tenant) && !asked.contains(id);
-    if (!may_keep) continue;
-    const std::uint64_t free = Capacity::free_for_data(executor, catalogue_.used_at(id)).value;
-    const std::uint64_t own = catalogue_.used_at(id, object.tenant.uid).value;
-    const std::tuple rank{free >= object.bytes.value, executor.ends - soon > now, own,
-                          executor.ends, free};
-    if (best != nullptr && rank <= best_rank) continue;
-    best = &executor;
-    best_rank = rank;
-  }
-  return best;
-}
-
-Failure DataService::no_keeper(const DataObject& object) const {
-  const auto& executors = parts_.broker.hosts().executors();
-  const bool any = std::ranges::any_of(executors, [&](const auto& entry) {
-    const Executor& executor = entry.second;
-    return executor.data_memory && executor.state == ExecutorState::connected &&
-           Capacity::serves(executor, object.tenant);
-  });
-  if (parts_.loop.now() < executors_back_ && !any)
-    return {ErrorCode::unreachable,
-            "the gateway has just started, and its executors are not back yet: try again"};
-  if (any && object.durable && std::ranges::none_of(executors, [](const auto& entry) {
-        return entry.second.state == ExecutorState::connected && entry.second.keeps_data;
-      }))
-    return {ErrorCode::unsupported,
-            "no executor keeps data as files: start one with --data-durable DIRECTORY, or leave "
-            "Orchid-Durable out"};
-  return {ErrorCode::no_data_memory,
-          any ? "only executors on the gateway's own host can be given data, and none that keeps "
-                "data for you is connected there: start one there"
-              : "no executor that keeps data for you is connected: start one on the gateway's host "
-                "('orchid up', or orchid-executor with --data-memory)"};
-}
-
 void DataService::hear(const ExecutorId& executor, const DataMade& message) {
   if (copies_.hear(executor, message)) return;
   const auto making = making_.find(message.data);
@@ -181,7 +140,7 @@ void DataService::hear(const ExecutorId& executor, const DataMade& message) {
   if (!is_awaited) return;  // it was given up, and the executor has been told
   const auto done = std::move(making->second.done);
   making_.erase(making);
-  done(ReachableData{.object = *object, .lane_socket = keeper->lane_socket});
+  done(reachable(*object, *keeper));
 }
 
 void DataService::hear(const ExecutorId& executor, const DataRefused& message) {
@@ -323,6 +282,7 @@ void DataService::tick(MonotonicTime now) {
   drop(catalogue_.expire(now));
   give_up_late(now);
   hear_waiting_offers();
+  far_.tick(now);
   copies_.tick(now);
   digests_.tick(now);
 }
@@ -340,6 +300,7 @@ void DataService::executor_joined(const Executor& executor, std::span<const Data
   std::map<DataId, std::uint32_t> before;
   for (const DataHeld& one : possible)
     if (const DataObject* object = catalogue_.sealed(one.data)) before[one.data] = object->copies;
+  far_.executor_joined(executor.id);
   copies_.executor_joined(executor.id);
   drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, possible, only,
                                   parts_.loop.now()));

@@ -43,6 +43,7 @@ void RoomRoutes::make(Request& request, const Reply& reply) {
   if (!bytes) return reply.send(refuse_data(bytes.error()));
   auto wanted = parse_new_data(request, *bytes);
   if (!wanted) return reply.send(refuse_data(wanted.error()));
+  wanted->is_here = true;
   parts_.control(
       [&data = parts_.data, here = parts_.here, reply, wanted = std::move(*wanted)]() mutable {
         data.make(std::move(wanted), [here, reply](const Result<ReachableData>& room) {

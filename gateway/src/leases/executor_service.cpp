@@ -43,6 +43,7 @@ void ExecutorService::executor_joined(const ControlHello& hello, const PeerIdent
   executor.leases_memory = hello.leases_memory;
   executor.digests_data = hello.digests_data;
   executor.keeps_data = hello.keeps_data;
+  executor.streams_data = hello.streams_data;
   if (executor.lane_protocol < apart_lane_protocol)
     log::warn(
         "event=functions_share_workers executor={} host={} version={} reason=\"it is older "

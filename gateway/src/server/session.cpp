@@ -36,6 +36,7 @@ void Session::read_more() {
     if (state_ == State::reading_header || state_ == State::reading_body) close();
     return;
   }
+  if (state_ == State::reading_body && sink_ && sink_->is_full()) return read_when_sink_has_room();
   if (begin_ > 0) {
     std::memmove(in_.data(), in_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -53,6 +54,17 @@ void Session::read_more() {
       [self = shared_from_this()](const boost::system::error_code& error, std::size_t bytes) {
         self->arrived(error, bytes);
       });
+}
+
+/// The client waits meanwhile, and not we for it.
+void Session::read_when_sink_has_room() {
+  set_time(host_.limits.write_time);
+  sink_->when_not_full([self = weak_from_this()] {
+    const auto session = self.lock();
+    if (!session || session->state_ != State::reading_body) return;
+    session->set_time(session->host_.limits.body_time);
+    session->read_more();
+  });
 }
 
 void Session::arrived(const boost::system::error_code& error, std::size_t bytes) {

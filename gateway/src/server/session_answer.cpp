@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/sendfile.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -87,7 +89,8 @@ void Session::write_some() {
     boost::system::error_code error;
     const bool is_file = response_.file && written_ >= head_.size();
     const std::size_t sent = is_file ? write_file(error) : write_text(error);
-    if (error == boost::asio::error::would_block) return write_later();
+    if (error == boost::asio::error::would_block)
+      return is_file && response_.file->is_pipe ? write_when_pipe_has_more() : write_later();
     if (error) return close();
     written_ += sent;
     if (is_file) at_once += sent;
@@ -116,8 +119,11 @@ std::size_t Session::write_file(boost::system::error_code& error) {
   const FileBody& body = *response_.file;
   const std::uint64_t done = written_ - head_.size();
   auto from = static_cast<off_t>(body.begin + done);
-  const ssize_t sent = ::sendfile(socket_.native_handle(), body.file.get(), &from,
-                                  std::min(body.length - done, most_of_a_file_at_once));
+  const std::uint64_t most = std::min(body.length - done, most_of_a_file_at_once);
+  const ssize_t sent = body.is_pipe
+                           ? ::splice(body.file.get(), nullptr, socket_.native_handle(), nullptr,
+                                      most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE)
+                           : ::sendfile(socket_.native_handle(), body.file.get(), &from, most);
   if (sent > 0) return static_cast<std::size_t>(sent);
   // A file that ends early has broken its promise: the client sees that the body is cut off.
   const int why = sent == 0 ? EIO : errno;
@@ -134,7 +140,20 @@ void Session::write_later() {
                      });
 }
 
+/// It is empty, or the socket is full.
+void Session::write_when_pipe_has_more() {
+  pollfd there{.fd = response_.file->file.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&there, 1, 0) > 0) return write_later();
+  if (!pipe_) pipe_.emplace(socket_.get_executor(), ::dup(there.fd));
+  pipe_->async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                    [self = shared_from_this()](const boost::system::error_code& failed) {
+                      if (failed || self->state_ != State::answering) return;
+                      self->write_some();
+                    });
+}
+
 void Session::answered() {
+  pipe_.reset();
   if (response_.events && !last_piece_) return continue_stream();
   end_stream();
   response_ = {};  // an output in a worker's lane is given back here
@@ -189,6 +208,7 @@ void Session::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
   end_stream();
+  pipe_.reset();
   response_ = {};
   refusal_.reset();
   sink_.reset();

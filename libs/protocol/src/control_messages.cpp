@@ -104,6 +104,7 @@ Json to_json(const ControlHello& m) {
   if (m.leases_memory) json["leases_memory"] = true;
   if (m.digests_data) json["digests_data"] = true;
   if (m.keeps_data) json["keeps_data"] = true;
+  if (m.streams_data) json["streams_data"] = true;
   if (!m.memory.empty()) json["memory"] = to_json(m.memory);
   return json;
 }

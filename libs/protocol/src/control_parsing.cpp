@@ -152,6 +152,7 @@ ControlHello parse_hello(const JsonObject& f) {
   if (f.has("leases_memory")) m.leases_memory = f.flag("leases_memory");
   if (f.has("digests_data")) m.digests_data = f.flag("digests_data");
   if (f.has("keeps_data")) m.keeps_data = f.flag("keeps_data");
+  if (f.has("streams_data")) m.streams_data = f.flag("streams_data");
   if (f.has("memory"))
     m.memory = parse_memory_held(f.objects("memory", {.most = limits::data_per_executor}));
   return m;

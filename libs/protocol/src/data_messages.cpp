@@ -86,6 +86,13 @@ struct DataEncoder {
     Json json = of_transfer("offer_data", m);
     json["key"] = m.key;
     json["within_ms"] = m.within.count();
+    if (m.patience) json["patience_ms"] = m.patience->count();
+    return json;
+  }
+  Json operator()(const ReceiveData& m) const {
+    Json json = of_transfer("receive_data", m);
+    json["key"] = m.key;
+    json["within_ms"] = m.within.count();
     return json;
   }
   Json operator()(const FetchData& m) const {
@@ -238,6 +245,8 @@ Message parse_transfer(const JsonObject& f) {
   if constexpr (requires { m.key; }) m.key = parse_transfer_key(f);
   if constexpr (requires { m.address; }) m.address = f.text("address", 512);
   if constexpr (requires { m.within; }) m.within = parse_data_time(f, "within_ms");
+  if constexpr (requires { m.patience; })
+    if (f.has("patience_ms")) m.patience = parse_data_time(f, "patience_ms");
   if constexpr (requires { m.have; }) m.have = parse_data_bytes(f, "bytes");
   if constexpr (requires { m.code; }) {
     m.code = f.parsed("code", parse_error_code);
@@ -252,6 +261,7 @@ std::optional<DataMessage> parse_copy_message(const JsonObject& f, std::string_v
   if (type == "data_kept") return DataKept{parse_data(f)};
   if (type == "offer_data") return parse_transfer<OfferData>(f);
   if (type == "fetch_data") return parse_transfer<FetchData>(f);
+  if (type == "receive_data") return parse_transfer<ReceiveData>(f);
   if (type == "end_data_transfer") return parse_transfer<EndDataTransfer>(f);
   if (type == "data_offered") return parse_transfer<DataOffered>(f);
   if (type == "data_not_offered") return parse_transfer<DataNotOffered>(f);

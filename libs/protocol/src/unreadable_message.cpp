@@ -17,7 +17,7 @@ std::optional<ControlMessage> refusal_of(const JsonObject& f, std::string_view t
   if (type == "open_lease") return LeaseRefused{lease(), code, why};
   if (type == "make_data") return DataRefused{data(), code, why};
   if (type == "offer_data") return DataNotOffered{data(), number("transfer"), code, why};
-  if (type == "fetch_data")
+  if (type == "fetch_data" || type == "receive_data")
     return DataNotFetched{
         .data = data(), .transfer = number("transfer"), .have = {}, .code = code, .message = why};
   if (type == "digest_data") return DataNotDigested{data(), code, why};

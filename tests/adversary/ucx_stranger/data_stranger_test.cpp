@@ -1,5 +1,5 @@
-// A stranger at the ports of a process that serves leased memory, and of one that sends an object:
-// before and while the one peer with the key is there.
+// A stranger at the ports of a process that serves leased memory, and of those that send an object
+// or take one: before and while the one peer with the key is there.
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -56,6 +56,20 @@ void send_object(const Child::Job& job) {
   (void)sender->serve(object, {.deadline = in(60s), .patience = 60s});
 }
 
+/// Of one that takes it.
+void take_object(const Child::Job& job) {
+  UcxContext own = UcxContext::create({.devices = "lo"}).value();
+  auto listener = UcxTransferListener::listen(
+                      own, {.address = "127.0.0.1", .key = job.key, .bytes = ByteCount{size}})
+                      .value();
+  report(job, listener.address());
+  auto receiver = listener.accept_sender(in(30s));
+  if (!receiver) return;
+  std::vector<std::byte> room(size);
+  std::uint64_t have = 0;
+  (void)receiver->receive(room, have, {.deadline = in(60s), .patience = 60s});
+}
+
 /// The one peer of such a process.
 struct MemoryPeer {
   UcxMemoryClient client;
@@ -104,6 +118,23 @@ struct TransferPeer {
   }
 };
 
+struct PushPeer {
+  UcxTransferSender sender;
+
+  static PushPeer connect(const Child& server, const std::string& address) {
+    return {UcxTransferSender::connect(context(), {.address = address,
+                                                   .key = server.key(),
+                                                   .bytes = ByteCount{size},
+                                                   .deadline = in(20s)})
+                .value()};
+  }
+  /// All of it is taken.
+  void check() {
+    const auto object = pattern(size, 5);
+    CHECK(sender.serve(object, {.deadline = in(30s)}).has_value());
+  }
+};
+
 template <typename Peer>
 void attack_the_door(Child::Life life) {
   Child server = Child::start_worker(life);
@@ -149,11 +180,13 @@ void attack_while_it_serves(Child::Life life) {
 TEST_CASE("noise at the door of leased memory, or of a copy, keeps nobody out who has the key") {
   attack_the_door<MemoryPeer>(serve_memory);
   attack_the_door<TransferPeer>(send_object);
+  attack_the_door<PushPeer>(take_object);
 }
 
-TEST_CASE("puts and forged messages reach nobody who serves memory, or sends an object") {
+TEST_CASE("puts and forged messages reach nobody who serves memory, or sends or takes an object") {
   attack_while_it_serves<MemoryPeer>(serve_memory);
   attack_while_it_serves<TransferPeer>(send_object);
+  attack_while_it_serves<PushPeer>(take_object);
 }
 
 }  // namespace orchid::transport

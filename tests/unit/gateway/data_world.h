@@ -29,12 +29,14 @@ class SetClock final : public Clock {
 };
 
 struct DataWorld {
-  explicit DataWorld(std::chrono::milliseconds back_within = {}, DataCatalogue::Limits limits = {})
+  explicit DataWorld(std::chrono::milliseconds back_within = {}, DataCatalogue::Limits limits = {},
+                     StartFarEnd start_far_end = {})
       : service({.loop = loop,
                  .broker = broker,
                  .messages = messages,
                  .send = [this](const ExecutorId& to,
-                                ControlMessage message) { sent.emplace_back(to, message); }},
+                                ControlMessage message) { sent.emplace_back(to, message); },
+                 .start_far_end = std::move(start_far_end)},
                 {.limits = limits, .executors_back_within = back_within}) {
     service.start();
   }

@@ -1,5 +1,6 @@
 // Bodies that are not held in memory: a request's on its way into a sink, a file as an answer's.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "foundation/pipe.h"
 #include "http/body.h"
 #include "http_session_fixture.h"
 
@@ -26,6 +28,8 @@ struct Seen {
   int finished = 0;
   bool is_gone = false;
   bool refuses = false;
+  bool is_full = false;
+  Task then{};
 };
 
 class SeeingSink final : public BodySink {
@@ -39,6 +43,8 @@ class SeeingSink final : public BodySink {
     seen_.bytes.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return {};
   }
+  [[nodiscard]] bool is_full() const override { return seen_.is_full; }
+  void when_not_full(Task then) override { seen_.then = std::move(then); }
   void finish() override { ++seen_.finished; }
 
  private:
@@ -109,6 +115,45 @@ TEST_CASE("a sink is given the whole body in its order, also what came before th
   fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
   fixture.reply->send(answer_of(204));
   CHECK(fixture.received().contains("204"));
+}
+
+TEST_CASE("a client waits while what takes its body is full") {
+  SessionFixture fixture;
+  Seen seen;
+  const std::string body = some_text(100'000);
+  fixture.send(put_of(body.size()) + body.substr(0, 1000));
+  seen.is_full = true;
+  fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+  fixture.run();
+  const std::string before = seen.bytes;
+  fixture.send(body.substr(1000, 20'000));
+  // At most what was on its way into the buffer.
+  CHECK(seen.bytes.size() <= before.size() + 20'000);
+  const std::string first = seen.bytes;
+  fixture.send(body.substr(21'000, 20'000));
+  CHECK(seen.bytes == first);
+  SUBCASE("until it is not") {
+    seen.is_full = false;
+    REQUIRE(static_cast<bool>(seen.then));
+    std::exchange(seen.then, {})();
+    fixture.run();
+    CHECK(seen.bytes == body.substr(0, 41'000));
+    fixture.send(body.substr(41'000));
+    CHECK(seen.bytes == body);
+    CHECK(seen.finished == 1);
+    // Its time is counted as before.
+    fixture.reply->send(answer_of(201));
+    CHECK(fixture.received().contains("201"));
+  }
+  SUBCASE("or until it is refused") {
+    fixture.reply->send(answer_of(503));
+    CHECK(seen.is_gone);
+    CHECK(fixture.received().contains("503"));
+    REQUIRE(static_cast<bool>(seen.then));
+    std::exchange(seen.then, {})();
+    fixture.run();
+    CHECK(seen.bytes == first);
+  }
 }
 
 TEST_CASE("a request behind a body is not taken for a part of it") {
@@ -308,6 +353,42 @@ TEST_CASE("a client that reads no more of a file is not waited for, and the file
   fixture.session->check_time();
   fixture.run();
   CHECK(file.expired());
+}
+
+TEST_CASE("what comes out of a pipe is an answer's body, as it comes") {
+  SessionFixture fixture;
+  Pipe pipe = make_pipe().value();
+  for (const UniqueFd* end : {&pipe.reader, &pipe.writer})
+    REQUIRE(::fcntl(end->get(), F_SETFL, O_NONBLOCK) == 0);
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  Response response = answer_of(200);
+  response.file =
+      std::make_shared<const FileBody>(UniqueFd{}, std::move(pipe.reader), 0, 6, /*is_pipe=*/true);
+  fixture.reply->send(std::move(response));
+  fixture.run();
+  const std::string head = fixture.received();
+  CHECK(head.contains("Content-Length: 6\r\n"));
+  CHECK(head.ends_with("\r\n\r\n"));
+  const auto write = [&](const std::string& text) {
+    REQUIRE(::write(pipe.writer.get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
+    fixture.run();
+  };
+  write("abc");
+  CHECK(fixture.received() == "abc");
+  SUBCASE("whole") {
+    write("defxyz");  // no more than was said
+    CHECK(fixture.received() == "def");
+    fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+    fixture.reply->send(answer_of(204));
+    CHECK(fixture.received().contains("204"));
+  }
+  SUBCASE("or cut off") {
+    pipe.writer.reset();
+    fixture.run();
+    char more = 0;
+    CHECK(::recv(fixture.client.get(), &more, 1, MSG_DONTWAIT) == 0);
+  }
 }
 
 }  // namespace orchid::gateway

@@ -116,6 +116,14 @@ TEST_CASE("what is said about copies comes back as it was") {
   CHECK(offer.transfer == transfer);
   CHECK(offer.key == key);
   CHECK(offer.within == std::chrono::milliseconds(70));
+  CHECK_FALSE(offer.patience.has_value());
+  const OfferData patient{data, transfer, key, {}, std::chrono::milliseconds(90)};
+  CHECK(data_back(patient).patience == std::chrono::milliseconds(90));
+  const auto receive = data_back(ReceiveData{data, 4, key, std::chrono::milliseconds(80)});
+  CHECK(receive.data == data);
+  CHECK(receive.transfer == 4);
+  CHECK(receive.key == key);
+  CHECK(receive.within == std::chrono::milliseconds(80));
   const auto fetch = data_back(FetchData{data, 5, key, "[::1]:7", std::chrono::milliseconds(9)});
   CHECK(fetch.transfer == 5);
   CHECK(fetch.key == key);

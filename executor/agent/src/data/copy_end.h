@@ -14,9 +14,9 @@
 #include "children/child_watch.h"
 #include "children/own_program.h"
 #include "children/time_limit.h"
-#include "copy/messages.h"
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
+#include "protocol/copy_messages.h"
 
 namespace orchid::executor {
 

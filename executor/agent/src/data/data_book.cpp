@@ -252,16 +252,6 @@ Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, Monoto
   return object.terms.bytes;
 }
 
-Result<ByteCount> DataBook::open_for_copy(const DataId& data) {
-  const auto found = objects_.find(data);
-  if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no room for the copy");
-  Object& object = found->second;
-  if (object.sealed || !object.is_copy)
-    return fail(ErrorCode::conflict, "the room is not one for a copy");
-  ++object.pins;
-  return object.terms.bytes;
-}
-
 Result<ByteCount> DataBook::pin_for_copy(const DataId& data, MonotonicTime now) {
   const auto found = objects_.find(data);
   if (found == objects_.end()) return fail(ErrorCode::data_lost, "this executor does not have it");

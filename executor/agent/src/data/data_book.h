@@ -61,6 +61,9 @@ class DataBook {
   /// Somebody of ours writes the bytes of a copy into it from now on; nobody else opens it to
   /// write. Errors: `not_found` (no such room), `conflict` (it is a client's, or sealed).
   [[nodiscard]] Result<ByteCount> open_for_copy(const DataId& data);
+  /// The same of a room that a client writes, once, and instead of `open`: the bytes come from the
+  /// gateway. Errors: `not_found`, `conflict` (somebody writes it, or has).
+  [[nodiscard]] Result<ByteCount> open_for_gateway(const DataId& data);
   /// One reader less; once for each `open` to read.
   void stop_reading(const DataId& data);
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.

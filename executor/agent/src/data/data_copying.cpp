@@ -34,7 +34,7 @@ Result<void> DataCopying::start(const Key& key, const DataId& data, const CopyMe
   CopyEnd::Handlers handlers{
       .listening =
           [this, key, data](const CopyListening& listening) {
-            if (key.second == Side::sends) tell_(DataOffered{data, key.first, listening.address});
+            if (key.second != Side::fetches) tell_(DataOffered{data, key.first, listening.address});
           },
       .ended = [this, key](const std::optional<CopyFailed>& why) { ended(key, why); }};
   auto process = std::make_unique<CopyEnd>(CopyEnd::Parts{.io = io_,
@@ -47,19 +47,24 @@ Result<void> DataCopying::start(const Key& key, const DataId& data, const CopyMe
   return {};
 }
 
+Result<void> DataCopying::check_listens() const {
+  if (!options_.listen.empty()) return {};
+  return fail(ErrorCode::unsupported,
+              "this executor has no address for other hosts: start it with --lane-listen");
+}
+
 Result<void> DataCopying::begin_to_send(const OfferData& request) {
   const Key key{request.transfer, Side::sends};
   if (auto good = check_new(key); !good) return good;
-  if (options_.listen.empty())
-    return fail(ErrorCode::unsupported,
-                "this executor has no address for other hosts: start it with --lane-listen");
+  if (auto listens = check_listens(); !listens) return listens;
   auto lent = data_.lend(request.data);
   if (!lent) return fail(std::move(lent.error()));
   auto started = start(key, request.data,
                        CopySend{.key = request.key,
                                 .address = options_.listen,
                                 .bytes = lent->bytes,
-                                .within = request.within},
+                                .within = request.within,
+                                .patience = request.patience.value_or(peer_patience)},
                        lent->file, request.within);
   if (!started) data_.leave(request.data);
   return started;
@@ -86,6 +91,24 @@ Result<void> DataCopying::begin_to_fetch(const FetchData& request) {
   return started;
 }
 
+/// A client may be slow behind the gateway, which knows for how long it may.
+Result<void> DataCopying::begin_to_take(const ReceiveData& request) {
+  const Key key{request.transfer, Side::takes};
+  if (auto good = check_new(key); !good) return good;
+  if (auto listens = check_listens(); !listens) return listens;
+  auto room = data_.open_for_gateway(request.data);
+  if (!room) return fail(std::move(room.error()));
+  auto started = start(key, request.data,
+                       CopyTake{.key = request.key,
+                                .address = options_.listen,
+                                .bytes = room->bytes,
+                                .within = request.within,
+                                .patience = request.within},
+                       room->file, request.within);
+  if (!started) data_.leave(request.data);
+  return started;
+}
+
 /// A transfer that is ended while its object is read back from disk begins all the same, and ends
 /// as one to which nobody comes.
 void DataCopying::obey(const OfferData& request) {
@@ -100,11 +123,18 @@ void DataCopying::obey(const FetchData& request) {
     say_failed({request.transfer, Side::fetches}, request.data, begun.error());
 }
 
+void DataCopying::obey(const ReceiveData& request) {
+  if (auto begun = begin_to_take(request); !begun)
+    say_failed({request.transfer, Side::takes}, request.data, begun.error());
+}
+
 void DataCopying::obey(const EndDataTransfer& request) {
   if (const auto end = ends_.find({request.transfer, Side::sends}); end != ends_.end())
     kill(end->second);
   if (const auto end = ends_.find({request.transfer, Side::fetches}); end != ends_.end())
     end->second.process->stop();
+  if (const auto end = ends_.find({request.transfer, Side::takes}); end != ends_.end())
+    end->second.process->kill();
 }
 
 void DataCopying::say_failed(const Key& key, const DataId& data, const Failure& why) {
@@ -124,15 +154,19 @@ void DataCopying::say_failed(const Key& key, const DataId& data, const Failure& 
 void DataCopying::ended(const Key& key, const std::optional<CopyFailed>& why) {
   const auto end = ends_.extract(key);
   const DataId data = end.mapped().data;
-  const bool sends = key.second == Side::sends;
+  const auto [transfer, side] = key;
+  const bool sends = side == Side::sends;
   data_.leave(data);
   if (!end.mapped().is_awaited) return;
-  if (!sends && why && why->have.value > have_[data].value) have_[data] = why->have;
-  if (why) return say_failed(key, data, {why->code, why->message});
-  log::info("event=copied data={} transfer={} sends={}", to_string(data), key.first, sends);
+  if (side == Side::fetches && why && why->have.value > have_[data].value) have_[data] = why->have;
+  if (why) say_failed(key, data, {why->code, why->message});
+  // Nobody sends it once more: also without the gateway nothing is left of it.
+  if (why && side == Side::takes) data_.obey(DropData{data});
+  if (why) return;
+  log::info("event=copied data={} transfer={} sends={}", to_string(data), transfer, sends);
   if (sends) return;  // who has received it says so
   have_.erase(data);
-  tell_(DataFetched{data, key.first});
+  tell_(DataFetched{data, transfer});
 }
 
 void DataCopying::kill(End& end) {

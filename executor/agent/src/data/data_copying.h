@@ -1,5 +1,6 @@
-// data/data_copying.h: copies of data objects that come here or go from here: which processes move
-// them, and what the gateway hears of it.
+// data/data_copying.h: copies of data objects that come here or go from here, also those that the
+// gateway writes and reads from another host: which processes move them, and what the gateway hears
+// of it.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -35,6 +36,7 @@ class DataCopying {
 
   void obey(const OfferData& request);
   void obey(const FetchData& request);
+  void obey(const ReceiveData& request);
   void obey(const EndDataTransfer& request);
   /// The object, or its room, is not there any more. What it takes is given back when the processes
   /// that have it mapped have ended.
@@ -47,7 +49,7 @@ class DataCopying {
 
  private:
   /// By the number of the transfer: both ends of one may be here.
-  enum class Side : std::uint8_t { sends, fetches };
+  enum class Side : std::uint8_t { sends, fetches, takes };
   using Key = std::pair<std::uint64_t, Side>;
   struct End {
     DataId data;
@@ -57,6 +59,8 @@ class DataCopying {
   [[nodiscard]] Result<void> check_new(const Key& key) const;
   [[nodiscard]] Result<void> begin_to_send(const OfferData& request);
   [[nodiscard]] Result<void> begin_to_fetch(const FetchData& request);
+  [[nodiscard]] Result<void> begin_to_take(const ReceiveData& request);
+  [[nodiscard]] Result<void> check_listens() const;
   [[nodiscard]] Result<void> start(const Key& key, const DataId& data, const CopyMessage& order,
                                    const UniqueFd& file, std::chrono::milliseconds within);
   void ended(const Key& key, const std::optional<CopyFailed>& why);

@@ -391,15 +391,4 @@ Result<DataService::Opened> DataService::open_pinned(const DataId& data,
   return Opened{*bytes, std::move(*file)};
 }
 
-Result<DataService::Opened> DataService::open_for_copy(const DataId& data) {
-  const auto bytes = book_.open_for_copy(data);
-  if (!bytes) return fail(bytes.error());
-  auto file = files_.at(data).open_to_write();
-  if (!file) {
-    book_.unpin(data);
-    return fail(std::move(file.error()));
-  }
-  return Opened{*bytes, std::move(*file)};
-}
-
 }  // namespace orchid::executor

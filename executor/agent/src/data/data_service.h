@@ -106,6 +106,9 @@ class DataService {
   /// The room that a copy is written into, by a process that has it until `leave`. Errors: as of
   /// `DataBook::open_for_copy`; `system`.
   [[nodiscard]] Result<Opened> open_for_copy(const DataId& data);
+  /// The same of a room that the gateway's bytes are written into, once: as of
+  /// `DataBook::open_for_gateway`.
+  [[nodiscard]] Result<Opened> open_for_gateway(const DataId& data);
 
   /// Room for a call of that worker, charged whole: a descriptor to write to and to map. Errors: as
   /// of `DataBook::make`; `lease_ended`, `system`.
@@ -156,6 +159,7 @@ class DataService {
   void file_spoiled(const DataId& data);
   /// Has been pinned for it.
   [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
+  [[nodiscard]] Result<Opened> open_to_fill(const DataId& data, const Result<ByteCount>& bytes);
   /// The book has dropped it.
   void forget(const DataId& data);
   /// Somebody whom nobody counts may have it open: it is charged until the kernel says that this is

@@ -135,6 +135,7 @@ struct ControlHello {
   bool leases_memory = false;  // of its memory for data
   bool digests_data = false;   // when it is asked to
   bool keeps_data = false;     // as files, beyond its own end
+  bool streams_data = false;   // to and from the gateway, when that is on another host
   std::vector<MemoryHeld> memory = {};  // the leases of it
 };
 
@@ -231,12 +232,12 @@ struct GrantChanged {
 using ControlMessage =
     std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
                  CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
-                 OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
-                 DataDropped, DataKept, DigestData, DataDigest, DataNotDigested, DataOffered,
-                 DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData, DataFound,
-                 DataAccepted, DataDeclined, SpareFor, DataSpared, LeaseMemory, RenewMemory,
-                 EndMemory, MemoryLeased, MemoryRefused, MemoryEnded, FindMemory, MemoryFound,
-                 MemoryNotFound>;
+                 OfferData, FetchData, ReceiveData, EndDataTransfer, DataMade, DataRefused,
+                 DataSealed, DataDropped, DataKept, DigestData, DataDigest, DataNotDigested,
+                 DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData,
+                 DataFound, DataAccepted, DataDeclined, SpareFor, DataSpared, LeaseMemory,
+                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded, FindMemory,
+                 MemoryFound, MemoryNotFound>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

@@ -115,6 +115,17 @@ struct OfferData {
   std::uint64_t transfer = 0;
   std::string key;
   std::chrono::milliseconds within{0};  // all of it
+  /// So long who comes may not get on; nothing: some seconds. It has a client behind it, perhaps.
+  std::optional<std::chrono::milliseconds> patience = {};
+};
+
+/// Somebody will come with the bytes of a room, from the gateway: to executors whose hello has
+/// `streams_data`. Answered by `DataOffered`, then by `DataFetched` or `DataNotFetched`.
+struct ReceiveData {
+  DataId data;
+  std::uint64_t transfer = 0;
+  std::string key;
+  std::chrono::milliseconds within{0};  // all of it
 };
 
 /// Into its room here. What is there already is not fetched again.
@@ -277,9 +288,9 @@ struct DataDeclined {
 
 using DataMessage =
     std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
-                 EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataKept,
-                 DigestData, DataDigest, DataNotDigested, DataOffered, DataNotOffered, DataFetched,
-                 DataNotFetched, FindData, PublishData, DataFound, DataAccepted, DataDeclined,
-                 SpareFor, DataSpared>;
+                 ReceiveData, EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped,
+                 DataKept, DigestData, DataDigest, DataNotDigested, DataOffered, DataNotOffered,
+                 DataFetched, DataNotFetched, FindData, PublishData, DataFound, DataAccepted,
+                 DataDeclined, SpareFor, DataSpared>;
 
 }  // namespace orchid

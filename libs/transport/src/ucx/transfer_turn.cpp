@@ -21,14 +21,18 @@ constexpr std::chrono::milliseconds second_look{200};
 TransferTurn::TransferTurn(UcxLink& link, const TransferPace& pace, const char* peer)
     : link_(link), pace_(pace), peer_(peer), moved_at_(std::chrono::steady_clock::now()) {}
 
-Result<void> TransferTurn::take(std::uint64_t moved) {
+Result<void> TransferTurn::take(std::uint64_t moved, const Own& own) {
   const bool worked = link_.progress();
   if (link_.failure()) return fail(*link_.failure());
   const auto now = std::chrono::steady_clock::now();
   if (worked && now < checked_ + look_interval) return {};
   checked_ = now;
+  if (own.is_late) {
+    moved_at_ = now;
+    overdue_since_.reset();
+  }
   if (auto good = check(moved); !good) return good;
-  if (!worked) sleep();
+  if (!worked) sleep(own);
   return {};
 }
 
@@ -54,14 +58,15 @@ bool TransferTurn::told_to_stop() const {
   return ::poll(&stop, 1, 0) > 0;
 }
 
-void TransferTurn::sleep() {
+void TransferTurn::sleep(const Own& own) {
   if (!link_.arm()) return;
   const auto patience_ends =
       overdue_since_ ? *overdue_since_ + second_look : moved_at_ + pace_.patience;
   const auto until = std::min({pace_.deadline, patience_ends, checked_ + longest_sleep});
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - checked_);
   std::array entries{pollfd{.fd = link_.wake_descriptor(), .events = POLLIN, .revents = 0},
-                     pollfd{.fd = pace_.stop, .events = POLLIN, .revents = 0}};
+                     pollfd{.fd = pace_.stop, .events = POLLIN, .revents = 0},
+                     pollfd{.fd = own.pipe, .events = own.events, .revents = 0}};
   ::poll(entries.data(), entries.size(), static_cast<int>(std::max<long>(left.count() + 1, 0)));
 }
 

@@ -16,12 +16,19 @@ class TransferTurn {
   TransferTurn(UcxLink& link, const TransferPace& pace, const char* peer);
   /// Lets UCX work, or sleeps until there is something for it to do. `moved`: a number that changes
   /// whenever the peer gets on. Errors: `timed_out`, `cancelled`, and why the link is of no use.
-  [[nodiscard]] Result<void> take(std::uint64_t moved);
+  [[nodiscard]] Result<void> take(std::uint64_t moved) { return take(moved, Own{}); }
+  /// Something of ours besides.
+  struct Own {
+    int pipe = -1;         // it is waited for, too
+    short events = 0;      // as of poll
+    bool is_late = false;  // it, and not the peer, is what keeps the transfer from getting on
+  };
+  [[nodiscard]] Result<void> take(std::uint64_t moved, const Own& own);
 
  private:
   [[nodiscard]] Result<void> check(std::uint64_t moved);
   [[nodiscard]] bool told_to_stop() const;
-  void sleep();
+  void sleep(const Own& own);
 
   UcxLink& link_;
   TransferPace pace_;

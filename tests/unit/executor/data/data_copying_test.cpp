@@ -2,6 +2,7 @@
 #include "data/data_copying.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,14 +16,17 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "children/child_watch.h"
+#include "data/copy_end.h"
 #include "event_loop.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/numbers.h"
+#include "foundation/pipe.h"
 #include "foundation/random.h"
 #include "protocol/control_messages.h"
 
@@ -374,6 +378,148 @@ TEST_CASE("an executor without an address for other hosts sends nothing") {
   world.put(hidden, id, copied_pattern(10));
   hidden.copying.obey(OfferData{id, 1, std::string(32, 'a'), seconds(5)});
   CHECK(world.await<DataNotOffered>(hidden).message.find("--lane-listen") != std::string::npos);
+}
+
+namespace {
+
+/// What a gateway has on its host: a process, and our end of the pipe to it or from it.
+struct GatewayEnd {
+  GatewayEnd(TwoHosts& world, bool is_push)
+      : process({.io = world.io, .children = world.children, .program = COPY_PROGRAM},
+                {.listening = [](const CopyListening&) {},
+                 .ended =
+                     [this](const std::optional<CopyFailed>& why) {
+                       is_over = true;
+                       failed = why;
+                     }}) {
+    ::signal(SIGPIPE, SIG_IGN);  // as a gateway does
+    Pipe pipe = make_pipe().value();
+    theirs = std::move(is_push ? pipe.reader : pipe.writer);
+    ours = std::move(is_push ? pipe.writer : pipe.reader);
+    for (const UniqueFd* end : {&ours, &theirs})
+      REQUIRE(::fcntl(end->get(), F_SETFL, O_NONBLOCK) == 0);
+  }
+  void start(const CopyMessage& order) {
+    REQUIRE(process.start(order, theirs, seconds(30)).has_value());
+    theirs.reset();
+  }
+  UniqueFd theirs;
+  UniqueFd ours;
+  CopyEnd process;
+  bool is_over = false;
+  std::optional<CopyFailed> failed;
+};
+
+}  // namespace
+
+TEST_CASE("bytes of a gateway on another host come into a room, which is sealed") {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, (std::size_t{5} << 20) + 7}) {
+    CAPTURE(size);
+    TwoHosts world;
+    const DataId id = make_data_id();
+    const auto bytes = copied_pattern(size);
+    const std::string key = random_hex(key_size);
+    world.to.data.obey(TwoHosts::room(id, size, false));
+    world.to.copying.obey(ReceiveData{id, 7, key, seconds(30)});
+    const auto listening = world.await<DataOffered>(world.to);
+    CHECK(listening.transfer == 7);
+    // Nobody else writes there now.
+    CHECK(world.to.data.open({id, secret, DataAccess::write}, 0).error().code ==
+          ErrorCode::conflict);
+    GatewayEnd gateway(world, /*is_push=*/true);
+    gateway.start(CopyPush{
+        .key = key, .address = listening.address, .bytes = ByteCount{size}, .within = seconds(30)});
+    std::size_t written = 0;
+    world.run_until([&] {
+      const ssize_t count =
+          ::write(gateway.ours.get(), bytes.data() + written, bytes.size() - written);
+      if (count > 0) written += static_cast<std::size_t>(count);
+      return written == size && gateway.is_over;
+    });
+    CHECK_FALSE(gateway.failed.has_value());
+    CHECK(world.await<DataFetched>(world.to).transfer == 7);
+    world.to.data.obey(SealData{id});
+    CHECK(world.await<DataSealed>(world.to).bytes.value == size);
+    CHECK(world.to.bytes_of(id) == bytes);
+    CHECK(world.children.watched() == 0);
+  }
+}
+
+TEST_CASE("a room is gone when the gateway's bytes end early, with or without a gateway") {
+  TwoHosts world;
+  const DataId id = make_data_id();
+  const std::string key = random_hex(key_size);
+  world.to.data.obey(TwoHosts::room(id, 1 << 20, false));
+  world.to.copying.obey(ReceiveData{id, 7, key, seconds(30)});
+  const auto listening = world.await<DataOffered>(world.to);
+  GatewayEnd gateway(world, /*is_push=*/true);
+  gateway.start(CopyPush{.key = key,
+                         .address = listening.address,
+                         .bytes = ByteCount{1 << 20},
+                         .within = seconds(30)});
+  REQUIRE(::write(gateway.ours.get(), "abc", 3) == 3);
+  SUBCASE("its pipe ends") { gateway.ours.reset(); }
+  SUBCASE("its process is killed") { gateway.process.kill(); }
+  SUBCASE("it is told to end") { world.to.copying.obey(EndDataTransfer{id, 7}); }
+  CHECK(world.await<DataNotFetched>(world.to).transfer == 7);
+  CHECK(world.await<DataDropped>(world.to).data == id);
+  world.run_until([&] { return gateway.is_over && world.children.watched() == 0; });
+  CHECK(world.to.data.book().used() == ByteCount{});
+  CHECK(gateway.failed.has_value());
+}
+
+TEST_CASE("a gateway on another host reads a part of an object") {
+  TwoHosts world;
+  const DataId id = make_data_id();
+  const std::string key = random_hex(key_size);
+  const auto bytes = copied_pattern(3 << 20);
+  world.put(world.from, id, bytes);
+  world.from.copying.obey(OfferData{id, 9, key, seconds(30), seconds(20)});
+  const auto listening = world.await<DataOffered>(world.from);
+  GatewayEnd gateway(world, /*is_push=*/false);
+  gateway.start(CopyPull{.key = key,
+                         .address = listening.address,
+                         .bytes = ByteCount{bytes.size()},
+                         .begin = 1000,
+                         .length = 2 << 20,
+                         .within = seconds(30)});
+  std::vector<std::byte> got((2 << 20) + 1);
+  std::size_t read = 0;
+  world.run_until([&] {
+    const ssize_t count = ::read(gateway.ours.get(), got.data() + read, got.size() - read);
+    if (count > 0) read += static_cast<std::size_t>(count);
+    return gateway.is_over && count == 0;
+  });
+  CHECK_FALSE(gateway.failed.has_value());
+  REQUIRE(read == 2 << 20);
+  CHECK(std::ranges::equal(std::span(got).first(read), std::span(bytes).subspan(1000, read)));
+}
+
+TEST_CASE("a room that is not there, or not for that, receives nothing") {
+  TwoHosts world;
+  const DataId id = make_data_id();
+  const std::string key(32, 'a');
+  const auto refusal = [&](CopyHost& host) { return world.await<DataNotFetched>(host); };
+  world.to.copying.obey(ReceiveData{id, 1, key, seconds(5)});
+  CHECK(refusal(world.to).code == ErrorCode::not_found);
+  world.make_room(id, 10);
+  world.to.copying.obey(ReceiveData{id, 2, key, seconds(5)});
+  CHECK(refusal(world.to).code == ErrorCode::conflict);
+  const DataId opened = make_data_id();
+  world.to.data.obey(TwoHosts::room(opened, 10, false));
+  REQUIRE(world.to.data.open({opened, secret, DataAccess::write}, 0).has_value());
+  world.to.copying.obey(ReceiveData{opened, 3, key, seconds(5)});
+  CHECK(refusal(world.to).code == ErrorCode::conflict);
+  const DataId sealed = make_data_id();
+  world.put(world.to, sealed, copied_pattern(10));
+  world.to.copying.obey(ReceiveData{sealed, 4, key, seconds(5)});
+  CHECK(refusal(world.to).code == ErrorCode::conflict);
+  CHECK(world.to.data.book().contains(sealed));
+  CopyHost hidden(world.io, world.children, COPY_PROGRAM, "");
+  const DataId other = make_data_id();
+  hidden.data.obey(TwoHosts::room(other, 10, false));
+  hidden.copying.obey(ReceiveData{other, 5, key, seconds(5)});
+  CHECK(refusal(hidden).message.find("--lane-listen") != std::string::npos);
 }
 
 TEST_CASE("a process that copies is confined before it listens") {

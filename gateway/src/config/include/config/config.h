@@ -41,6 +41,7 @@ struct Config {
   std::vector<std::string> token_users;
   std::chrono::milliseconds inspect_time{15'000};  // for the inspection of a module, twice at most
   std::filesystem::path dispatch;                  // default: orchid-dispatch beside this program
+  std::filesystem::path copy_program;              // default: orchid-copy beside this program
   std::filesystem::path compiler;                  // default: orchid-compiler beside this program
   // In the file a table of its own, [door], with keys without `door_`.
   std::string door_listen;             // "IP:port" for clients over UCX; default: none

@@ -20,6 +20,7 @@
 #include "data/copy_plan.h"
 #include "data/data_catalogue.h"
 #include "data/data_copies.h"
+#include "data/far_transfers.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
 #include "leases/broker_loop.h"
@@ -36,6 +37,7 @@ class DataCopyService {
     ExecutorMessages& messages;
     std::function<void(const ExecutorId&, ControlMessage)> send;
     DataCatalogue& catalogue;
+    FarTransfers* far = nullptr;  // whose transfers executors speak of, too
     /// Of a call: these stay while the answer lives.
     std::function<std::shared_ptr<const void>(const std::vector<DataId>&)> keep;
     /// What a call names, as long as it can be found. Errors: as CallDataFinder.

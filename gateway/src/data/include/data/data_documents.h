@@ -26,7 +26,8 @@ struct DataMoment {
 /// The body of a request for a room that a program of this host writes by itself. Errors:
 /// `bad_request`; `unsupported`: the program is on another host.
 [[nodiscard]] Result<ByteCount> parse_wanted_room(std::span<const std::byte> body);
-/// What opens the object, or the room, at the lane socket, with its secret: for its user alone.
+/// What opens the object, or the room, at the lane socket, with its secret: for its user alone. An
+/// empty socket: it is on another host, and is to be read with GET.
 [[nodiscard]] std::string data_access_json(const DataObject& object,
                                            const std::filesystem::path& lane_socket);
 

@@ -6,6 +6,7 @@
 
 #include "data/data_opener.h"
 #include "data/data_service.h"
+#include "data/far_room.h"
 #include "foundation/background_thread.h"
 #include "foundation/clock.h"
 #include "foundation/task.h"
@@ -31,12 +32,18 @@ class DataRoutes final : public Routes {
  private:
   void make(Request& request, const Reply& reply);
   void get(Request& request, const Reply& reply);
+  void get_far(const Reply& reply, const ReachableData& object, Response response,
+               const ByteRange& range);
   void describe(Request& request, const Reply& reply);
   void digest(Request& request, const Reply& reply);
   void copy(Request& request, const Reply& reply);
   void list(Request& request, const Reply& reply);
   void remove(Request& request, const Reply& reply);
   void room_made(const Reply& reply, ReachableData room);
+  void far_room_made(const Reply& reply, const ReachableData& room);
+  void take_body(const Reply& reply, DataId room, std::unique_ptr<BodySink> sink);
+  void seal(const Reply& reply, DataId room);
+  [[nodiscard]] FarPorts far_ports() const;
   [[nodiscard]] std::shared_ptr<const FileBody> body_of(OpenedData data,
                                                         const ByteRange& range) const;
   [[nodiscard]] std::move_only_function<void()> abandoning(DataId room) const;

@@ -17,6 +17,7 @@
 #include "data/data_catalogue.h"
 #include "data/data_copy_service.h"
 #include "data/data_digests.h"
+#include "data/far_transfers.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
 #include "leases/broker_loop.h"
@@ -27,6 +28,7 @@ namespace orchid::gateway {
 struct ReachableData {
   DataObject object;
   std::filesystem::path lane_socket;  // of a holder on this host; empty: it was not asked for
+  std::optional<ExecutorId> far{};    // instead: a holder on another host
 };
 
 /// Belongs to the control thread, as all its functions do.
@@ -37,6 +39,7 @@ class DataService final : private ActionPerformer {
     const WorkerBroker& broker;
     ExecutorMessages& messages;
     std::function<void(const ExecutorId&, ControlMessage)> send;
+    StartFarEnd start_far_end{};  // empty: data is made and read on this host only
   };
   struct Options {
     DataCatalogue::Limits limits{};
@@ -62,13 +65,14 @@ class DataService final : private ActionPerformer {
     std::uint32_t copies = 1;                               // at least
     bool durable = false;                                   // as a file, too
     Precondition precondition{};
+    bool is_here = false;  // on this host only
   };
   template <typename T>
   using Done = std::function<void(Result<T>)>;
 
-  /// Room for an object on an executor of this host. Who has it calls `seal` or `abandon`. Errors:
-  /// `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a name, until the
-  /// executors can be back), `unsupported` (nobody keeps files), `disk_full`.
+  /// Room for an object on an executor of this host, or else of another one. Who has it calls
+  /// `seal` or `abandon`. Errors: `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a
+  /// name, until the executors can be back), `unsupported` (nobody keeps files), `disk_full`.
   void make(NewData wanted, Done<ReachableData> done);
   /// `gone` is called, once, when the room is given up before it is to be sealed or abandoned: at
   /// once, if that has happened already.
@@ -83,8 +87,8 @@ class DataService final : private ActionPerformer {
   /// `conflict`: it is being sealed.
   [[nodiscard]] Result<void> check_room(uid_t tenant, DataId room) const;
 
-  /// Errors: `not_found`, `data_lost`; `unreachable`: its executor may still come back, or is not
-  /// on this host.
+  /// On this host, if it is here. Errors: `not_found`, `data_lost`; `unreachable`: its executor may
+  /// still come back, or is on another host, from where it cannot be read.
   [[nodiscard]] Result<ReachableData> find(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] Result<DataObject> describe(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] std::vector<DataObject> list(uid_t tenant) const;
@@ -95,6 +99,8 @@ class DataService final : private ActionPerformer {
                                     const Precondition& precondition);
   /// Copies, and what calls are given.
   [[nodiscard]] DataCopyService& copies() { return copies_; }
+  /// Bodies to and from other hosts.
+  [[nodiscard]] FarTransfers& far() { return far_; }
   /// They are there, or on their way. Errors: `not_found`, `data_lost`, and as of
   /// `DataCopyService::copy_to`.
   [[nodiscard]] Result<DataObject> copy(uid_t tenant, const DataReference& reference,
@@ -113,6 +119,7 @@ class DataService final : private ActionPerformer {
     std::optional<Failure> refused{};  // by the last one
     MonotonicTime due{};
     Done<ReachableData> done{};
+    bool is_here = false;
   };
   struct Sealing {
     std::uint64_t number = 0;  // in the order in which it was wanted
@@ -126,8 +133,10 @@ class DataService final : private ActionPerformer {
   }
   void tick(MonotonicTime now) override;
   void ask_next(DataId room);
-  [[nodiscard]] const Executor* keeper_for(const DataObject& object,
-                                           const std::set<ExecutorId>& asked) const;
+  [[nodiscard]] const Executor* keeper_for(const DataObject& object, const Making& making) const;
+  [[nodiscard]] ReachableData reachable(const DataObject& object, const Executor& executor) const;
+  [[nodiscard]] bool is_on_this_host(const Executor& executor) const;
+  [[nodiscard]] bool could_be_sent(const DataObject& object) const;
   [[nodiscard]] Failure no_keeper(const DataObject& object) const;
   [[nodiscard]] Result<const DataObject*> lookup(uid_t tenant,
                                                  const DataReference& reference) const;
@@ -169,6 +178,7 @@ class DataService final : private ActionPerformer {
   Options options_;
   MonotonicTime executors_back_ = MonotonicTime::max();  // not before the start
   DataCatalogue catalogue_;
+  FarTransfers far_;
   DataCopyService copies_;
   DataDigests digests_;
   std::map<DataId, Making> making_;

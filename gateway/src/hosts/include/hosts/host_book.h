@@ -44,6 +44,7 @@ struct Executor {
   bool leases_memory = false;                          // of its memory for data
   bool digests_data = false;                           // when it is asked to
   bool keeps_data = false;                             // as files, beyond its own end
+  bool streams_data = false;                           // to and from a gateway of another host
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "foundation/result.h"
+#include "foundation/task.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::gateway {
@@ -19,11 +20,16 @@ class BodySink {
   /// The next bytes, never beyond the stated length. Must not block. A failure ends the request,
   /// and is its answer.
   [[nodiscard]] virtual Result<void> take(std::span<const std::byte> bytes) = 0;
+  /// It is to be given no more for now.
+  [[nodiscard]] virtual bool is_full() const { return false; }
+  /// `then` is called once, later, when it is not full any more.
+  virtual void when_not_full(Task /*then*/) {}
   /// The body is whole, and the request is to be answered. The sink is destroyed after it.
   virtual void finish() = 0;
 };
 
-/// Of a regular file or a memory file, which keeps its size while this lives. Immutable.
+/// Of a regular file or a memory file, which keeps its size while this lives; or what comes out of
+/// a pipe. Immutable.
 struct FileBody {
   /// Closed after the file: whoever has lent it counts the file as in use until then. Readable once
   /// that one has gone: then the answer is cut off. May be empty.
@@ -31,6 +37,7 @@ struct FileBody {
   UniqueFd file;
   std::uint64_t begin = 0;
   std::uint64_t length = 0;
+  bool is_pipe = false;  // non-blocking, without `begin`; if it ends early the answer is cut off
 };
 
 }  // namespace orchid::gateway

@@ -1,6 +1,7 @@
 // server/session.h: one client connection: requests in, answers out, in order.
 #pragma once
 #include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
@@ -87,6 +88,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
 
   // Reading: session.cpp; who may ask for what: session_access.cpp.
   void read_more();
+  void read_when_sink_has_room();
   void arrived(const boost::system::error_code& error, std::size_t bytes);
   void process();
   bool step();
@@ -116,6 +118,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   [[nodiscard]] std::size_t write_text(boost::system::error_code& error);
   [[nodiscard]] std::size_t write_file(boost::system::error_code& error);
   void write_later();
+  void write_when_pipe_has_more();
   [[nodiscard]] bool is_file_taken_back() const;
   void answered();
   void linger();
@@ -160,6 +163,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   std::uint64_t watched_call_ = 0;
 
   Response response_;
+  std::optional<boost::asio::posix::stream_descriptor> pipe_;  // of its body, while it is awaited
   std::string head_;
   std::string echoes_;
   std::uint64_t written_ = 0;
