@@ -322,12 +322,6 @@ std::size_t DataCatalogue::count(DataState state) const {
       objects_, [state](const auto& entry) { return entry.second.object.state == state; }));
 }
 
-std::vector<ExecutorId> DataCatalogue::executors() const {
-  std::vector<ExecutorId> all;
-  for (const auto& [executor, there] : at_) all.push_back(executor);
-  return all;
-}
-
 void DataCatalogue::erase(DataId id, DataDrops& drops) {
   Kept* found = kept(id);
   assert(found != nullptr);

@@ -24,6 +24,12 @@ void DataCatalogue::AtExecutor::remove(const DataObject& object) {
   if (own->second == 0) bytes_of.erase(own);
 }
 
+std::vector<ExecutorId> DataCatalogue::executors() const {
+  std::vector<ExecutorId> all;
+  for (const auto& [executor, there] : at_) all.push_back(executor);
+  return all;
+}
+
 void DataCatalogue::hold(DataObject& object, DataHolder holder) {
   if (at_[holder.executor].add(object)) object.holders.push_back(std::move(holder));
   holders_changed();
