@@ -44,13 +44,13 @@ class Site:
     def __init__(self, one, hosts):
         self.one, self.hosts, self.executors = one, hosts, {}
 
-    def add(self, number, *flags, memory=MEMORY, is_here=False):
+    def add(self, number, *flags, memory=MEMORY, is_here=False, cores=1):
         """`is_here`: on the gateway's machine; else on one of its own."""
         host = self.hosts[number]
         process = subprocess.Popen(
             [*host.entry(), *([] if is_here else self.another_machine(number)), PROGRAMS / "orchid-executor", "--gateway",
              f"unix:{self.one.folder}/gateway.sock", "--runtime", self.one.folder / f"r-{number}", "--state", self.one.folder / f"s-{number}",
-             "--cores", "1", "--data-memory", str(memory), *flags],
+             "--cores", str(cores), "--data-memory", str(memory), *flags],
             env=self.one.environment, stdin=subprocess.DEVNULL, stdout=self.one.log, stderr=self.one.log, start_new_session=True)
         self.one.executors.append(process)
         self.executors[number] = process
@@ -286,10 +286,29 @@ def the_own_host_comes_first(site):
     expect(refused.status == 507 and b"no_data_memory" in refused.body, f"there is room nowhere: {refused.said()}")
 
 
-def an_output_becomes_data_there(site):
+def deploy(site, *options):
     module = site.one.folder / "sums_data.bc"
     site.one.orchid("build", str(FUNCTION), "-o", str(module))
-    site.one.orchid("deploy", str(module), "--name", "sums_data")
+    site.one.orchid("deploy", str(module), "--name", "sums_data", *options)
+
+
+def a_call_that_no_holder_could_run_has_its_data_brought_to_a_host_that_could(site):
+    content = some_bytes(20 * MIB)
+    site.add_far(1)
+    put(site, "a", content)
+    site.add_far(2, cores=2)
+    deploy(site, "--needs", "2 cores")
+    job = site.one.orchid("invoke", "sums_data", "--data", "a", "--async").stdout.strip()
+    site.one.orchid("wait", job)
+    summed = site.one.orchid("result", job).stdout
+    expect(summed == f"{sum(content)} of {len(content)} in 1", f"summed: {summed}\n{site.one.said()}")
+    expect(hosts_of(site, "a") == ["host1", "host2"], "it was copied for the call")
+    why = site.one.orchid("explain", job).stdout
+    expect("on host2" in why and "of those that could run them the one with most of it" in why, f"explained: {why}")
+
+
+def an_output_becomes_data_there(site):
+    deploy(site)
     site.add_far(1)
     content = some_bytes(MIB)
     put(site, "a", content)
@@ -343,7 +362,7 @@ def programs_put_and_get_by_the_gateway(site):
 CASES = (a_large_object_goes_there_and_back, many_small_ones_come_and_go, a_body_that_ends_early_leaves_nothing, a_reader_that_goes_leaves_nothing,
          an_executor_that_is_lost_in_the_middle_of_a_put_is_told, an_executor_that_is_lost_in_the_middle_of_a_get_cuts_it_off,
          a_gateway_that_is_lost_in_the_middle_of_a_put_leaves_nothing, the_own_host_comes_first, a_client_that_takes_its_time_gets_all,
-         an_output_becomes_data_there, an_executor_without_an_address_takes_nothing, programs_put_and_get_by_the_gateway)
+         a_call_that_no_holder_could_run_has_its_data_brought_to_a_host_that_could, an_output_becomes_data_there, an_executor_without_an_address_takes_nothing, programs_put_and_get_by_the_gateway)
 
 
 def main():
