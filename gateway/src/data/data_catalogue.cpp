@@ -126,10 +126,8 @@ void DataCatalogue::put_room(DataId id, DataHolder holder) {
   Kept* found = kept(id);
   assert(found != nullptr && found->object.state == DataState::room);
   DataObject& object = found->object;
-  while (!object.holders.empty()) {
-    const ExecutorId before = object.holders.back().executor;  // its own goes
-    let_go(object, before);
-  }
+  while (!object.holders.empty())
+    let_go(object, ExecutorId(object.holders.back().executor));  // a copy of what goes
   hold(object, std::move(holder));
 }
 

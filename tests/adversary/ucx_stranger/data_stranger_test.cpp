@@ -98,10 +98,10 @@ struct MemoryPeer {
   }
 };
 
-struct TransferPeer {
+struct ObjectPeer {
   UcxTransferReceiver receiver;
 
-  static TransferPeer connect(const Child& server, const std::string& address) {
+  static ObjectPeer connect(const Child& server, const std::string& address) {
     return {UcxTransferReceiver::connect(context(), {.address = address,
                                                      .key = server.key(),
                                                      .bytes = ByteCount{size},
@@ -179,13 +179,13 @@ void attack_while_it_serves(Child::Life life) {
 
 TEST_CASE("noise at the door of leased memory, or of a copy, keeps nobody out who has the key") {
   attack_the_door<MemoryPeer>(serve_memory);
-  attack_the_door<TransferPeer>(send_object);
+  attack_the_door<ObjectPeer>(send_object);
   attack_the_door<PushPeer>(take_object);
 }
 
 TEST_CASE("puts and forged messages reach nobody who serves memory, or sends or takes an object") {
   attack_while_it_serves<MemoryPeer>(serve_memory);
-  attack_while_it_serves<TransferPeer>(send_object);
+  attack_while_it_serves<ObjectPeer>(send_object);
   attack_while_it_serves<PushPeer>(take_object);
 }
 

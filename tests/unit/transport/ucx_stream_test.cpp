@@ -258,8 +258,10 @@ class WrongReceiver final : public FrameSink {
  public:
   [[nodiscard]] const char* on_frame(const Frame& /*frame*/,
                                      std::span<const std::byte> /*payload*/) noexcept override {
+    ++heard;
     return nullptr;
   }
+  unsigned heard = 0;
 };
 
 }  // namespace
@@ -280,6 +282,10 @@ TEST_CASE("a sender with a pipe answers parts in their order only") {
       REQUIRE_MESSAGE(link.has_value(), link.error().message);
       WrongReceiver sink;
       (*link)->set_sink(&sink);
+      for (const auto end = in(20s); sink.heard == 0;) {
+        REQUIRE(std::chrono::steady_clock::now() < end);
+        (*link)->progress();
+      }
       std::uint64_t number = 0;
       for (const std::uint64_t offset : {std::uint64_t{0}, second}) {
         Frame frame{.kind = FrameKind::first};

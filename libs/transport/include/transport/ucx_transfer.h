@@ -117,7 +117,7 @@ class UcxTransferReceiver {
   /// this object).
   [[nodiscard]] static Result<UcxTransferReceiver> connect(UcxContext& context,
                                                            const TransferPeer& peer);
-  /// With one that has come to us.
+  /// With one that has come to us, and speaks first.
   [[nodiscard]] static UcxTransferReceiver over(std::unique_ptr<UcxLink> link, ByteCount bytes);
   UcxTransferReceiver(UcxTransferReceiver&& other) noexcept;
   UcxTransferReceiver& operator=(UcxTransferReceiver&& other) noexcept;

@@ -25,7 +25,8 @@ constexpr std::chrono::milliseconds look_again{500};
 /// Parts are asked for and answered in their order, so that what has come has no gap.
 class UcxTransferReceiver::State final : public FrameSink {
  public:
-  State(std::unique_ptr<UcxLink> link, ByteCount bytes) : link_(std::move(link)), bytes_(bytes) {
+  State(std::unique_ptr<UcxLink> link, ByteCount bytes, bool awaits_start)
+      : link_(std::move(link)), bytes_(bytes), awaits_start_(awaits_start) {
     link_->set_sink(this);
   }
   [[nodiscard]] const char* on_frame(const Frame& frame,
@@ -42,6 +43,8 @@ class UcxTransferReceiver::State final : public FrameSink {
   };
   /// So many parts may be under way that were not taken off yet.
   void ask_on(std::uint64_t taken);
+  /// Of a sender that has come to us.
+  [[nodiscard]] Result<void> await_start(TransferTurn& turn);
   [[nodiscard]] std::byte* place_of(std::uint64_t got);
   /// What has come goes into the sink, as far as it takes it. False: there is nothing for it, or it
   /// is full.
@@ -52,6 +55,7 @@ class UcxTransferReceiver::State final : public FrameSink {
 
   std::unique_ptr<UcxLink> link_;
   ByteCount bytes_;
+  bool awaits_start_;
   std::span<std::byte> room_;
   std::array<Part, transfer_window> parts_{};  // that were asked for, by number
   std::uint64_t asked_ = 0;
@@ -70,6 +74,12 @@ class UcxTransferReceiver::State final : public FrameSink {
 const char* UcxTransferReceiver::State::on_frame(const Frame& frame,
                                                  std::span<const std::byte> payload) noexcept {
   if (frame.kind != FrameKind::first && frame.kind != FrameKind::more) return "kind of frame";
+  if (awaits_start_) {
+    const bool is_start = frame.kind == FrameKind::first && frame.header.request_id == 0 &&
+                          frame.header.payload_length == 0 && payload.empty();
+    awaits_start_ = !is_start;
+    return is_start ? nullptr : "bytes before the start";
+  }
   if (answered_ == asked_ || frame.header.request_id != answered_ + 1)
     return "bytes that nobody asked for";
   const Part& part = parts_[answered_ % transfer_window];
@@ -106,6 +116,12 @@ void UcxTransferReceiver::State::ask_on(std::uint64_t taken) {
   }
 }
 
+Result<void> UcxTransferReceiver::State::await_start(TransferTurn& turn) {
+  while (awaits_start_)
+    if (auto taken = turn.take(0); !taken && awaits_start_) return taken;
+  return {};
+}
+
 Result<void> UcxTransferReceiver::State::receive(std::span<std::byte> room, std::uint64_t& have,
                                                  const TransferPace& pace) {
   if (room.size() != bytes_.value || have > bytes_.value)
@@ -114,6 +130,7 @@ Result<void> UcxTransferReceiver::State::receive(std::span<std::byte> room, std:
   next_ = have_ = have;
   end_ = bytes_.value;
   TransferTurn turn(*link_, pace, "sender");
+  if (auto started = await_start(turn); !started) return started;
   while (have_ != bytes_.value) {
     ask_on(answered_);
     const auto taken = turn.take(have_);
@@ -148,6 +165,7 @@ Result<void> UcxTransferReceiver::State::receive_into(int sink, const TransferRa
   written_ = next_ = have_ = range.begin;
   end_ = range.begin + range.length;
   TransferTurn turn(*link_, pace, "sender");
+  if (auto started = await_start(turn); !started) return started;
   while (have_ != end_) {
     ask_on(taken_);
     const TransferTurn::Own own{.pipe = is_full_ ? sink : -1,
@@ -196,11 +214,13 @@ Result<UcxTransferReceiver> UcxTransferReceiver::connect(UcxContext& context,
                                          "the other host has an object of another size");
                            });
   if (!link) return fail(std::move(link.error()));
-  return over(std::move(*link), options.bytes);
+  return UcxTransferReceiver(
+      std::make_unique<State>(std::move(*link), options.bytes, /*awaits_start=*/false));
 }
 
 UcxTransferReceiver UcxTransferReceiver::over(std::unique_ptr<UcxLink> link, ByteCount bytes) {
-  return UcxTransferReceiver(std::make_unique<State>(std::move(link), bytes));
+  return UcxTransferReceiver(
+      std::make_unique<State>(std::move(link), bytes, /*awaits_start=*/true));
 }
 
 UcxTransferReceiver::UcxTransferReceiver(std::unique_ptr<State> state) : state_(std::move(state)) {}

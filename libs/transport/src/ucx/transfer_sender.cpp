@@ -25,6 +25,9 @@ class UcxTransferSender::State final : public FrameSink {
                                      std::span<const std::byte> payload) noexcept override;
   [[nodiscard]] Result<void> serve(std::span<const std::byte> object, const TransferPace& pace);
   [[nodiscard]] Result<void> serve_from(int source, const TransferPace& pace);
+  /// To a receiver that has listened, and asks from then on: what it says earlier we might hear
+  /// before we are there.
+  void say_start() { link_->send({.frame = {.kind = FrameKind::first}}); }
 
  private:
   /// Request `answered_ + 1`, if its place is free of what was there before.
@@ -170,7 +173,9 @@ Result<UcxTransferSender> UcxTransferSender::connect(UcxContext& context,
                                          "the other host has a room of another size");
                            });
   if (!link) return fail(std::move(link.error()));
-  return UcxTransferSender(std::make_unique<State>(std::move(*link), peer.bytes));
+  auto state = std::make_unique<State>(std::move(*link), peer.bytes);
+  state->say_start();
+  return UcxTransferSender(std::move(state));
 }
 
 class UcxTransferListener::State {
