@@ -1,6 +1,8 @@
 // doctor/gateway_checks.cpp: the checks that talk to the gateway.
 #include <fmt/format.h>
 
+#include <string>
+
 #include "doctor/examination.h"
 #include "foundation/json_document.h"
 
