@@ -171,6 +171,7 @@ void DataService::add_metrics(MetricsText& text) const {
   std::uint64_t used = 0;
   std::uint64_t on_disk = 0;
   std::uint64_t not_spilled = 0;
+  std::uint64_t files_ignored = 0;
   for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
     if (executor.state != ExecutorState::connected || !executor.data_memory) continue;
     budget += executor.data_memory->value;
@@ -181,6 +182,7 @@ void DataService::add_metrics(MetricsText& text) const {
     };
     on_disk += value("data_on_disk_bytes");
     not_spilled += value("data_not_spilled");
+    files_ignored += value("data_files_ignored");
   }
   text.gauge("orchid_data_memory_bytes",
              "Memory of executors for data objects and leases of memory, in bytes.", budget);
@@ -190,6 +192,9 @@ void DataService::add_metrics(MetricsText& text) const {
              "Data that executors have put on disk for want of memory, in bytes.", on_disk);
   text.gauge("orchid_data_not_spilled",
              "How often the connected executors could not put data on disk.", not_spilled);
+  text.gauge("orchid_data_files_ignored",
+             "Files of durable data that connected executors have found and not taken.",
+             files_ignored);
   text.gauge("orchid_data_objects", "Data objects with a copy.",
              catalogue_.count(DataState::sealed));
   text.gauge("orchid_data_rooms", "Data objects that are being written.",

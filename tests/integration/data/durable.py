@@ -20,6 +20,11 @@ CONTENT = some_bytes(24 * MIB)
 DURABLE = {"Orchid-Durable": "true"}
 
 
+def objects_in(directory):
+    """Files of objects, whatever they are called."""
+    return sorted(path for path in directory.rglob("*") if path.is_file() and path.name != ".orchid-lock")
+
+
 class Site:
     """A gateway and an executor with a directory for durable data."""
 
@@ -27,11 +32,11 @@ class Site:
         self.site, self.directory, self.starts = site, site.folder / "durable", 0
         self.directory.mkdir(mode=0o700)
 
-    def start_executor(self, *options):
+    def start_executor(self, *options, memory=BUDGET):
         self.starts += 1
-        self.executor = self.site.add_executor(f"e{self.starts}", "--cores", "1", "--data-memory", str(BUDGET), "--data-durable",
+        self.executor = self.site.add_executor(f"e{self.starts}", "--cores", "1", "--data-memory", str(memory), "--data-durable",
                                                self.directory, *options)
-        wait_for(lambda: self.site.metrics().get("orchid_data_memory_bytes"), lambda bytes: bytes == BUDGET, "the executor is there",
+        wait_for(lambda: self.site.metrics().get("orchid_data_memory_bytes"), lambda bytes: bytes == memory, "the executor is there",
                  self.site.said)
 
     def start_on_small_disk(self, disk):
@@ -45,12 +50,19 @@ class Site:
         wait_for(lambda: self.site.metrics().get("orchid_data_memory_bytes"), lambda bytes: bytes == BUDGET, "the executor is there",
                  self.site.said)
 
+    def start_second(self):
+        """It does not start, and says why."""
+        return subprocess.run([self.site.programs / "orchid-executor", "--gateway", f"unix:{self.site.folder}/gateway.sock", "--runtime",
+                               self.site.folder / "r2", "--state", self.site.folder / "s2", "--scratch", self.site.folder / "scratch",
+                               "--data-durable", self.directory],
+                              env=self.site.environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+
     def kill_executor(self):
         self.executor.send_signal(signal.SIGKILL)
         self.executor.wait(TIMEOUT_S)
 
     def files(self):
-        return sorted(path for path in self.directory.rglob("*") if path.is_file())
+        return objects_in(self.directory)
 
     def read(self, reference):
         return wait_for(lambda: ask(self.site, "GET", f"/v1/data/{reference}"), lambda answer: answer.status == 200, f"{reference} is read",
@@ -130,6 +142,34 @@ def versions_beyond_the_limit_take_their_files_along(there):
     expect(there.put("weather", b"next")["version"] == 6, "numbers go on")
 
 
+def what_is_deleted_stays_deleted_though_its_executor_ends_before_its_file(there):
+    there.start_executor()
+    there.put("climate", CONTENT)
+    there.executor.send_signal(signal.SIGSTOP)
+    expect(ask(there.site, "DELETE", "/v1/data/climate").status == 204, "deleted")
+    there.kill_executor()
+    expect(len(there.files()) == 1, f"its file is there: {there.files()}")
+    there.start_executor()  # before the last one is taken for gone
+    wait_for(there.files, lambda files: not files, "its file goes", there.site.said)
+    refused(ask(there.site, "GET", "/v1/data/climate"), 404, "not_found")
+    expect(there.site.document("data", "list")["data"] == [], "and nothing comes back")
+
+
+def data_that_is_larger_than_memory_now_waits_for_more(there):
+    there.start_executor()
+    there.put("climate", CONTENT)
+    there.put("small", b"x" * MIB)
+    there.kill_executor()
+    there.start_executor(memory=16 * MIB)
+    expect(there.read("small").body == b"x" * MIB, "others are there")
+    wait_for(lambda: there.site.metrics()["orchid_data_files_ignored"], lambda count: count == 1, "it is counted", there.site.said)
+    expect("larger --data-memory" in there.site.said(), "the log says what to do")
+    refused(missed(there.site, "climate"), 410, "data_lost", "start one there again")
+    there.kill_executor()
+    there.start_executor()
+    expect(there.read("climate").body == CONTENT, "it was there all the time")
+
+
 def a_file_that_was_changed_or_cut_is_lost_and_said_so(there):
     there.start_executor()
     there.put("changed", CONTENT)
@@ -157,8 +197,7 @@ def a_full_disk_keeps_nothing_half_written(there):
     second = ask(there.site, "PUT", "/v1/data/second", CONTENT, **DURABLE)
     refused(second, 507, "disk_full", "could not be written", "No space left on device")
     refused(ask(there.site, "GET", "/v1/data/second"), 404, "not_found")
-    seen = pathlib.Path(f"/proc/{there.executor.pid}/root{there.directory}")
-    files = [path.name for path in seen.rglob("*") if path.is_file()]
+    files = [path.name for path in objects_in(pathlib.Path(f"/proc/{there.executor.pid}/root{there.directory}"))]
     expect(files == [f"{first['id']}.data"], f"nothing else is left: {files}")
     expect(there.read("first").body == CONTENT, "what was there is there")
     expect(put(there.site, "second", CONTENT)["version"] == 1, "without a file there is room")
@@ -170,11 +209,12 @@ def files_have_a_limit_and_a_home(there):
     there.put("first", CONTENT)
     refused(ask(site, "PUT", "/v1/data/second", CONTENT, **DURABLE), 429, "quota", "as files")
     refused(ask(site, "PUT", "/v1/data/second", b"", **{"Orchid-Durable": "maybe"}), 400, "bad_request", "true or false")
+    second = there.start_second()
+    expect(second.returncode != 0 and f"(process {there.executor.pid} on " in second.stderr and "a directory of its own" in second.stderr,
+           f"one at a time has the directory: {second.stderr}")
     there.kill_executor()
     there.directory.chmod(0o777)
-    done = subprocess.run([site.programs / "orchid-executor", "--gateway", f"unix:{site.folder}/gateway.sock", "--scratch",
-                           site.folder / "scratch", "--data-durable", there.directory],
-                          env=site.environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    done = there.start_second()
     expect(done.returncode != 0 and "--data-durable" in done.stderr and "chmod go-w" in done.stderr, f"it says what to do: {done.stderr}")
     site.add_executor("plain", "--cores", "1", "--data-memory", str(BUDGET))
     wait_for(lambda: ask(site, "PUT", "/v1/data/third", b"x", **DURABLE).status, lambda status: status == 501, "nobody keeps files", site.said)
@@ -182,6 +222,7 @@ def files_have_a_limit_and_a_home(there):
 
 
 CASES = (durable_data_outlives_executor_and_gateway, versions_beyond_the_limit_take_their_files_along,
+         what_is_deleted_stays_deleted_though_its_executor_ends_before_its_file, data_that_is_larger_than_memory_now_waits_for_more,
          a_file_that_was_changed_or_cut_is_lost_and_said_so, a_full_disk_keeps_nothing_half_written, files_have_a_limit_and_a_home)
 
 

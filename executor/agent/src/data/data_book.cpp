@@ -282,23 +282,18 @@ void DataBook::unpin(const DataId& data) {
     return;
   }
   const auto left = left_.find(data);
-  if (left == left_.end() || --left->second.pins > 0) return;
-  give_back(left->second.tenant, left->second.bytes);
-  left_.erase(left);
+  if (left == left_.end() || left->second.pins == 0) return;
+  --left->second.pins;
+  end_left(left);
 }
 
 DataBook::Objects::iterator DataBook::remove(Objects::iterator object) {
   auto& [data, was] = *object;
   forget_maker(data, was);
   take_off_disk(was);
-  if (was.is_durable)
-    for (Share* share : {&used_, &used_by_.at(was.terms.tenant.uid)})
-      share->durable.value -= was.terms.bytes.value;
-  const std::uint32_t tenant = was.terms.tenant.uid;
-  if (was.pins > 0)
-    left_.emplace(data, Left{.bytes = was.in_memory(), .tenant = tenant, .pins = was.pins});
-  else
-    give_back(tenant, was.in_memory());
+  Left left{.bytes = was.in_memory(), .tenant = was.terms.tenant.uid, .pins = was.pins};
+  if (was.is_durable) left.file = was.terms.bytes;
+  end_left(left_.emplace(data, left).first);
   return objects_.erase(object);
 }
 
@@ -376,11 +371,12 @@ void DataBook::charge(std::uint32_t tenant, ByteCount bytes) {
 }
 
 void DataBook::give_back(std::uint32_t tenant, ByteCount bytes) {
+  for (Share* share : {&used_, &used_by_.at(tenant)}) share->bytes.value -= bytes.value;
+}
+
+void DataBook::give_place_back(std::uint32_t tenant) {
   const auto found = used_by_.find(tenant);
-  for (Share* share : {&used_, &found->second}) {
-    share->bytes.value -= bytes.value;
-    --share->objects;
-  }
+  for (Share* share : {&used_, &found->second}) --share->objects;
   if (found->second.objects == 0) used_by_.erase(found);
 }
 

@@ -28,7 +28,8 @@ namespace orchid::executor {
 ///
 /// A sealed object that nobody uses may be put on disk: then it is there, has its place, and is not
 /// charged, until it is read back. One that is kept as a file is on disk already, and goes there
-/// for nothing; its file is charged for itself, from `make` on.
+/// for nothing. Its file is charged for itself, from `make` until it is gone, and has the object's
+/// place until then: so whoever starts with the files finds no more than there are places.
 class DataBook {
  public:
   struct Options {
@@ -71,7 +72,7 @@ class DataBook {
   void begin_to_seal(const SealData& request, MonotonicTime now);
   /// It is, and is created by this. Again: the same answer. Errors: `not_found`.
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
-  /// True when it was there.
+  /// True when it was there. One that is to have a file keeps its place until `file_gone`.
   bool drop(const DataId& data);
   /// The same, and it is charged until `unpin`: until its pages have been given back.
   bool drop_slowly(const DataId& data);
@@ -152,14 +153,17 @@ class DataBook {
 
   // What is kept as a file.
 
-  /// A file of it is there, from an earlier process: it is sealed, on disk, and kept. Errors,
-  /// nothing changed: `conflict` (the id is known), `no_data_memory` (there are too many objects).
+  /// A file of it is there, from an earlier process: it is sealed, on disk, and kept, also when a
+  /// tenant may have less now. Errors, nothing changed: `conflict` (the id is known),
+  /// `no_data_memory` (there are too many objects, or it is larger than the budget).
   [[nodiscard]] Result<void> adopt(const DataHeld& held, MonotonicTime now);
   /// It is to be, and is not yet.
   [[nodiscard]] bool lacks_file(const DataId& data) const;
   /// It is from now on.
   void keep_file(const DataId& data);
   [[nodiscard]] bool has_file(const DataId& data) const;
+  /// Of one that was dropped: its file is not there any more, or never was. Nothing of others.
+  void file_gone(const DataId& data);
   [[nodiscard]] ByteCount durable_used() const { return used_.durable; }
 
   /// What is over now: it is dropped.
@@ -232,11 +236,12 @@ class DataBook {
     }
   };
   using Objects = std::unordered_map<DataId, Object>;
-  /// Dropped, and still mapped by workers or being read.
+  /// Dropped, and still mapped by workers or being read, or with a file that is still there.
   struct Left {
     ByteCount bytes;
     std::uint32_t tenant = 0;
     unsigned pins = 0;
+    std::optional<ByteCount> file = {};
   };
   /// What objects take, of one tenant or of all.
   struct Share {
@@ -266,6 +271,8 @@ class DataBook {
   [[nodiscard]] Failure over_quota(const Demand& demand, const Share& beyond) const;
   void charge(std::uint32_t tenant, ByteCount bytes);
   void give_back(std::uint32_t tenant, ByteCount bytes);
+  void give_place_back(std::uint32_t tenant);
+  void end_left(std::unordered_map<DataId, Left>::iterator left);
   Objects::iterator remove(Objects::iterator object);
   void forget_maker(const DataId& data, Object& object);
 

@@ -1,4 +1,5 @@
 // What is kept as a file beyond this process.
+#include <string>
 #include <utility>
 
 #include "data/data_book.h"
@@ -38,11 +39,15 @@ Result<void> DataBook::adopt(const DataHeld& held, MonotonicTime now) {
   if (objects_.contains(held.data) || left_.contains(held.data))
     return fail(ErrorCode::conflict, "there is another object with this id");
   const std::uint32_t tenant = held.terms.tenant.uid;
-  if (used_.objects >= options_.most_objects ||
-      share_of(tenant).objects >= options_.most_per_tenant)
-    return fail(ErrorCode::no_data_memory, "there are too many data objects");
-  if (held.terms.bytes > options_.budget || held.terms.bytes > options_.per_tenant)
-    return fail(ErrorCode::no_data_memory, "it is larger than the memory for data");
+  if (held.terms.bytes > options_.budget)
+    return fail(ErrorCode::no_data_memory,
+                "it has " + to_string(held.terms.bytes) + ", and there are " +
+                    to_string(options_.budget) +
+                    " for data: start the executor with a larger --data-memory");
+  if (used_.objects >= options_.most_objects)
+    return fail(ErrorCode::no_data_memory,
+                "an executor has at most " + std::to_string(options_.most_objects) +
+                    " data objects: move files to the directory of another one");
   charge(tenant, {});
   Object object{
       .terms = held.terms,
@@ -74,6 +79,25 @@ void DataBook::keep_file(const DataId& data) {
 bool DataBook::has_file(const DataId& data) const {
   const auto found = objects_.find(data);
   return found != objects_.end() && found->second.has_file;
+}
+
+/// Its memory does not wait for its file.
+void DataBook::end_left(std::unordered_map<DataId, Left>::iterator left) {
+  Left& one = left->second;
+  if (one.pins > 0) return;
+  give_back(one.tenant, std::exchange(one.bytes, {}));
+  if (one.file) return;
+  give_place_back(one.tenant);
+  left_.erase(left);
+}
+
+void DataBook::file_gone(const DataId& data) {
+  const auto left = left_.find(data);
+  if (left == left_.end() || !left->second.file) return;
+  for (Share* share : {&used_, &used_by_.at(left->second.tenant)})
+    share->durable.value -= left->second.file->value;
+  left->second.file.reset();
+  end_left(left);
 }
 
 }  // namespace orchid::executor

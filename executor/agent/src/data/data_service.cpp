@@ -30,38 +30,6 @@ DataService::DataService(boost::asio::io_context& io, const DataBook::Options& o
   adopt_files();
 }
 
-DataSpill::Handlers DataService::spill_handlers() {
-  return {.duplicate = [this](const DataId& data) { return files_.at(data).duplicate(); },
-          .ending = [this](const DataId& data) { keep_if_open(data); },
-          .stays = [this](const DataId& data) { close_if_unused(data); },
-          .on_disk =
-              [this](const DataId& data) { slow_.close(std::move(files_.extract(data).mapped())); },
-          .reader_of = [this](const DataId& data) { return durable_.reader_of(data); },
-          .spoiled = [this](const DataId& data) { file_spoiled(data); },
-          .evicted = [this](const DataId& data) { evicted(data); },
-          .returned =
-              [this](const DataId& data, MemoryFile file, bool wanted) {
-                if (wanted)
-                  files_.emplace(data, std::move(file));
-                else
-                  slow_.close(std::move(file));
-              }};
-}
-
-void DataService::prepare_room(std::uint32_t tenant, ByteCount bytes,
-                               std::chrono::milliseconds within, Done done) {
-  const DataBook::Demand demand{tenant, bytes};
-  spill_.make_room(demand, std::nullopt, clock_now() + within,
-                   [this, demand, done = std::move(done)](const Result<void>& there) {
-                     if (!there) return done(there);
-                     sparing_.make_room(demand, [done] { done({}); });
-                   });
-}
-
-void DataService::prepare(const DataId& data, std::chrono::milliseconds within, Done done) {
-  spill_.bring_back(data, clock_now() + within, std::move(done));
-}
-
 void DataService::tell(const ControlMessage& message) {
   if (handlers_.tell) handlers_.tell(message);
 }
@@ -70,6 +38,7 @@ void DataService::forget(const DataId& data) {
   seals_.erase(data);
   spill_.dropped(data);
   durable_.dropped(data);
+  durable_.when_gone(data, [this, data] { book_.file_gone(data); });
   if (auto file = files_.extract(data); !file.empty()) left_.insert(std::move(file));
   let_go_if_closed(data);
   close_if_unused(data);
@@ -139,6 +108,10 @@ void DataService::obey(const MakeData& request) {
 
 void DataService::make(const MakeData& request) {
   if (ended_) return refuse(request, {ErrorCode::lease_ended, "the executor's grant ends"});
+  // Before its bytes are sent.
+  if (request.terms.durable && !request.created_ago)
+    if (const auto may = durable_.check_queue(request.terms.tenant.uid); !may)
+      return refuse(request, may.error());
   const bool is_new = !files_.contains(request.data);
   if (auto begun = begin_room(request, /*worker=*/std::nullopt); !begun)
     return refuse(request, begun.error());
@@ -306,7 +279,7 @@ void DataService::obey(const DropData& request) {
     log::info("event=data_dropped data={} reason=deleted", to_string(request.data));
     forget(request.data);
   }
-  tell(DataDropped{request.data, DataEnd::deleted});
+  tell_when_gone({request.data, DataEnd::deleted});
 }
 
 void DataService::obey(const SpareData& request) {
@@ -319,11 +292,12 @@ void DataService::obey(const SpareData& request) {
 void DataService::tick() {
   spill_.tick(clock_now());
   sparing_.tick(clock_now());
+  durable_.tick(clock_now());
   for (const DataDropped& dropped : book_.end_overdue(clock_now())) {
     log::info("event=data_dropped data={} reason={}", to_string(dropped.data),
               to_string(dropped.reason));
     forget(dropped.data);
-    tell(dropped);
+    tell_when_gone(dropped);
   }
   const std::vector<DataId> kept(kept_.begin(), kept_.end());
   for (const DataId& data : kept) let_go_if_closed(data);
@@ -353,6 +327,8 @@ void DataService::end() {
   sparing_.end();
   for (const DataId& data : all)
     if (auto file = files_.extract(data); !file.empty()) slow_.close(std::move(file.mapped()));
+  // Their files stay.
+  for (const DataId& data : all) book_.file_gone(data);
   for (auto& [data, file] : std::exchange(left_, {})) slow_.close(std::move(file));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -63,7 +64,9 @@ class DataService {
   /// ground under its feet.
   void end();
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
-  [[nodiscard]] bool settled() const { return slow_.idle() && spill_.idle() && durable_.idle(); }
+  [[nodiscard]] bool settled() const { return closed() && durable_.idle(); }
+  /// Nothing that nobody is charged for any more is still being closed.
+  [[nodiscard]] bool closed() const { return slow_.idle() && spill_.idle(); }
 
   using Done = DataSpill::Done;
   /// Before a room of a call, or a lease of memory, is made: what others do not need now goes to
@@ -78,7 +81,7 @@ class DataService {
   void prepare(const DataId& data, std::chrono::milliseconds within, Done done);
   /// Of the gateway's rooms, and of readers, which have five seconds to hear of it.
   static constexpr std::chrono::milliseconds patience{4'000};
-  void count(std::map<std::string, std::uint64_t>& counters) const { spill_.count(counters); }
+  void count(std::map<std::string, std::uint64_t>& counters) const;
 
   /// Whether it is there for that peer at all.
   [[nodiscard]] bool may_open(const LaneOpenData& request, std::uint32_t uid) const {
@@ -156,6 +159,8 @@ class DataService {
   void sealed(const DataId& data, const Result<void>& result);
   void adopt_files();
   void write_file(const DataId& data);
+  void file_written(const DataId& data, Result<std::string> digest);
+  void tell_when_gone(const DataDropped& dropped);
   void file_spoiled(const DataId& data);
   /// Has been pinned for it.
   [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
@@ -181,6 +186,7 @@ class DataService {
   std::unordered_map<DataId, std::uint64_t> seals_;
   std::uint64_t newest_seal_ = 0;
   std::unordered_set<DataId> introduced_;  // in the last hello
+  std::size_t files_ignored_ = 0;          // of durable data, when we began
   bool ended_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell results whether we are still here

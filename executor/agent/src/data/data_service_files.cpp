@@ -1,4 +1,6 @@
-// Objects that are kept as files, too.
+// Objects that are on disk: in place of memory, or as files that outlive us.
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -8,41 +10,98 @@
 
 namespace orchid::executor {
 
+DataSpill::Handlers DataService::spill_handlers() {
+  return {.duplicate = [this](const DataId& data) { return files_.at(data).duplicate(); },
+          .ending = [this](const DataId& data) { keep_if_open(data); },
+          .stays = [this](const DataId& data) { close_if_unused(data); },
+          .on_disk =
+              [this](const DataId& data) { slow_.close(std::move(files_.extract(data).mapped())); },
+          .reader_of = [this](const DataId& data) { return durable_.reader_of(data); },
+          .spoiled = [this](const DataId& data) { file_spoiled(data); },
+          .evicted = [this](const DataId& data) { evicted(data); },
+          .returned =
+              [this](const DataId& data, MemoryFile file, bool wanted) {
+                if (wanted)
+                  files_.emplace(data, std::move(file));
+                else
+                  slow_.close(std::move(file));
+              }};
+}
+
+void DataService::prepare_room(std::uint32_t tenant, ByteCount bytes,
+                               std::chrono::milliseconds within, Done done) {
+  const DataBook::Demand demand{tenant, bytes};
+  spill_.make_room(demand, std::nullopt, clock_now() + within,
+                   [this, demand, done = std::move(done)](const Result<void>& there) {
+                     if (!there) return done(there);
+                     sparing_.make_room(demand, [done] { done({}); });
+                   });
+}
+
+void DataService::prepare(const DataId& data, std::chrono::milliseconds within, Done done) {
+  spill_.bring_back(data, clock_now() + within, std::move(done));
+}
+
 void DataService::adopt_files() {
-  for (const DataHeld& held : durable_.find()) {
+  const DurableFolder::Found found = durable_.find();
+  files_ignored_ = found.ignored;
+  for (const DataHeld& held : found.held) {
     const auto adopted = book_.adopt(held, clock_now());
-    if (adopted)
+    if (adopted) {
       durable_.adopt(held);
-    else
-      log::error("event=durable_file_ignored data={} tenant={} reason=\"{}\"", to_string(held.data),
-                 held.terms.tenant.uid, adopted.error().message);
+      continue;
+    }
+    ++files_ignored_;
+    log::error("event=durable_file_ignored data={} tenant={} reason=\"{}\"", to_string(held.data),
+               held.terms.tenant.uid, adopted.error().message);
   }
 }
 
-/// It is sealed when its file is on the disk, or not at all.
-void DataService::write_file(const DataId& data) {
-  if (durable_.is_writing(data)) return;
-  auto same = files_.at(data).duplicate();
-  if (!same) return sealed(data, fail(std::move(same.error())));
-  DataHeld held = book_.describe(data, clock_now());
-  held.created_ago = {};
-  durable_.write(std::move(held), std::move(*same), [this, data](Result<std::string> digest) {
-    if (digest) {
-      book_.keep_file(data);
-      book_.keep_digest(data, std::move(*digest));
-      log::info("event=data_kept data={}", to_string(data));
-      return sealed(data, {});
-    }
-    log::warn("event=data_not_kept data={} code={} reason=\"{}\"", to_string(data),
-              to_string(digest.error().code), digest.error().message);
-    book_.drop(data);
-    forget(data);
-    tell(DataRefused{data, digest.error().code,
-                     "its file could not be written: " + digest.error().message});
-  });
+void DataService::count(std::map<std::string, std::uint64_t>& counters) const {
+  spill_.count(counters);
+  if (files_ignored_ != 0) counters["data_files_ignored"] = files_ignored_;
 }
 
-/// The bytes that somebody may have read before were the right ones; there are none now.
+/// It is sealed when its file is on the disk, or not at all. It may be dropped while it waits for
+/// the disk: its memory is charged for as long as that has it open.
+void DataService::write_file(const DataId& data) {
+  if (durable_.is_writing(data)) return;
+  DataHeld held = book_.describe(data, clock_now());
+  held.created_ago = {};
+  if (auto may = durable_.check_queue(held.terms.tenant.uid); !may)
+    return file_written(data, fail(std::move(may.error())));
+  auto same = files_.at(data).duplicate();
+  if (!same) return sealed(data, fail(std::move(same.error())));
+  book_.keep(data);
+  durable_.write(
+      std::move(held), std::move(*same),
+      {.closed = [this, data] { leave(data); },
+       .done = [this,
+                data](Result<std::string> digest) { file_written(data, std::move(digest)); }});
+}
+
+void DataService::file_written(const DataId& data, Result<std::string> digest) {
+  if (digest) {
+    book_.keep_file(data);
+    book_.keep_digest(data, std::move(*digest));
+    log::info("event=data_kept data={}", to_string(data));
+    return sealed(data, {});
+  }
+  log::warn("event=data_not_kept data={} code={} reason=\"{}\"", to_string(data),
+            to_string(digest.error().code), digest.error().message);
+  book_.drop(data);
+  forget(data);
+  tell(DataRefused{data, digest.error().code,
+                   "its file could not be written: " + digest.error().message});
+}
+
+/// Only when no executor will find it again: who has heard of it need not tell the next one.
+void DataService::tell_when_gone(const DataDropped& dropped) {
+  durable_.when_gone(dropped.data, [this, dropped] { tell(dropped); });
+}
+
+/// The bytes that somebody may have read before were the right ones; there are none now. Whoever
+/// finds the file again sees the same.
 void DataService::file_spoiled(const DataId& data) {
   durable_.spoiled(data);
   if (!book_.drop(data)) return;

@@ -90,14 +90,32 @@ Result<Header> parse_header(std::string_view text) {
   return Header{.held = std::move(*held), .written = milliseconds(*written)};
 }
 
-/// Of a whole file: its size is what the header says.
+/// From its beginning, and no more than there is. Errors: `system`.
+Result<std::string> read_text(const UniqueFd& file, std::size_t most) {
+  std::string text(most, '\0');
+  std::size_t have = 0;
+  while (have < most) {
+    const ssize_t got =
+        ::pread(file.get(), text.data() + have, most - have, static_cast<off_t>(have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(file_failure("read a file of data"));
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  text.resize(have);
+  return text;
+}
+
+/// Of a whole file: its size is what the header says. Errors: `data_lost`: it is not what was
+/// written; `system`: it cannot be read now.
 Result<Header> read_header(const UniqueFd& file) {
-  std::string text(header_bytes, '\0');
-  struct stat status{};
-  if (::pread(file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+  const auto text = read_text(file, header_bytes);
+  if (!text) return fail(text.error());
+  if (text->size() < header_bytes)
     return fail(ErrorCode::data_lost, "it is shorter than its header");
-  auto header = parse_header(text);
+  auto header = parse_header(*text);
   if (!header) return header;
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return fail(file_failure("look at a file of data"));
   if (static_cast<std::uint64_t>(status.st_size) != header_bytes + header->held.terms.bytes.value)
     return fail(ErrorCode::data_lost, "it has another size than was written");
@@ -112,6 +130,15 @@ bool age(DataHeld& held, milliseconds passed) {
   if (*held.terms.expires_in <= passed) return false;
   *held.terms.expires_in -= passed;
   return true;
+}
+
+/// It is not there, and the disk knows.
+Result<void> remove_name(const UniqueFd& directory, const std::string& name) {
+  if (::unlinkat(directory.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return fail(file_failure("remove " + name));
+  if (::fsync(directory.get()) != 0)
+    return fail(file_failure("write the directory of data to its disk"));
+  return {};
 }
 
 /// Goes with its name, unless it was given another one.
@@ -130,7 +157,8 @@ class UnfinishedFile {
     name_.clear();
     if (::fsync(directory_.get()) == 0) return {};
     const Failure why = file_failure("write the directory of data to its disk");
-    ::unlinkat(directory_.get(), to.c_str(), 0);
+    if (auto removed = remove_name(directory_, to); !removed)
+      log::error("event=durable_file_stays file={} reason=\"{}\"", to, removed.error().message);
     return fail(why);
   }
 
@@ -138,13 +166,6 @@ class UnfinishedFile {
   const UniqueFd& directory_;
   std::string name_;
 };
-
-/// Whoever writes one has it locked, and no killed process has.
-void remove_if_abandoned(const UniqueFd& directory, const std::string& name) {
-  const auto file = open_below(directory, name, O_RDWR | O_NONBLOCK);
-  if (file && ::flock(file->get(), LOCK_EX | LOCK_NB) == 0)
-    ::unlinkat(directory.get(), name.c_str(), 0);
-}
 
 std::vector<std::string> names_in(const UniqueFd& directory) {
   std::vector<std::string> names;
@@ -155,6 +176,39 @@ std::vector<std::string> names_in(const UniqueFd& directory) {
   static_cast<void>(again->release());  // closedir closes it
   while (const dirent* entry = ::readdir(entries.get())) names.emplace_back(entry->d_name);
   return names;
+}
+
+/// For people who look for the one that has the directory.
+void describe_owner(const UniqueFd& lock) {
+  std::array<char, 256> host{};
+  static_cast<void>(::gethostname(host.data(), host.size() - 1));
+  const std::string owner =
+      "process " + std::to_string(::getpid()) + " on " + std::string(host.data()) + "\n";
+  if (::ftruncate(lock.get(), 0) == 0)
+    static_cast<void>(::pwrite(lock.get(), owner.data(), owner.size(), 0));
+}
+
+/// Until it is closed, which the kernel does when the process ends, however it ends.
+Result<UniqueFd> lock_directory(const UniqueFd& root, const std::string& directory) {
+  auto lock = open_below(root, ".orchid-lock", O_RDWR | O_CREAT);
+  if (!lock) return lock;
+  if (::flock(lock->get(), LOCK_EX | LOCK_NB) == 0) {
+    describe_owner(*lock);
+    return lock;
+  }
+  if (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)
+    return fail(system_failure(ErrorCode::unsupported,
+                               "the file system of " + directory +
+                                   " has no locks (flock): take a directory on another one",
+                               errno));
+  if (errno != EWOULDBLOCK) return fail(file_failure("lock " + directory));
+  constexpr std::size_t most = 300;
+  std::string owner = read_text(*lock, most).value_or("");
+  owner = owner.substr(0, owner.find('\n'));
+  return fail(ErrorCode::conflict, directory + " is in use by another executor" +
+                                       (owner.empty() ? "" : " (" + owner + ")") +
+                                       ": each one needs a directory of its own; end that one "
+                                       "first, or name another directory");
 }
 
 }  // namespace
@@ -172,34 +226,42 @@ Result<DurableFolder> DurableFolder::open(const std::filesystem::path& directory
                                                   "chown it, and chmod go-w");
   if (auto again = open_below(root, ".", O_RDONLY | O_DIRECTORY); !again)
     return fail(std::move(again.error()));
-  return DurableFolder(std::move(root));
+  auto lock = lock_directory(root, directory.string());
+  if (!lock) return fail(std::move(lock.error()));
+  return DurableFolder(Directory{.root = std::move(root), .lock = std::move(*lock)});
 }
 
-Result<UniqueFd> DurableFolder::open_tenant(std::uint32_t tenant, bool makes) const {
+/// That a folder is there does not say that the disk knows of it: who has made it may have been
+/// killed, or told of an error, before that.
+Result<UniqueFd> DurableFolder::make_tenant(std::uint32_t tenant) const {
   const std::string name = std::to_string(tenant);
-  if (makes) {
-    if (::mkdirat(root_->get(), name.c_str(), 0700) == 0) {
-      if (::fsync(root_->get()) != 0) return fail(file_failure("make a folder for data"));
-    } else if (errno != EEXIST) {
-      return fail(file_failure("make a folder for data"));
-    }
-  }
-  return open_below(*root_, name, O_RDONLY | O_DIRECTORY);
+  if (::mkdirat(root().get(), name.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail(file_failure("make a folder for data"));
+  if (::fsync(root().get()) != 0) return fail(file_failure("make a folder for data"));
+  return open_tenant(tenant);
 }
 
-std::vector<DataHeld> DurableFolder::list(WallTime now) const {
-  std::vector<DataHeld> all;
-  for (const std::string& name : names_in(*root_))
+Result<UniqueFd> DurableFolder::open_tenant(std::uint32_t tenant) const {
+  return open_below(root(), std::to_string(tenant), O_RDONLY | O_DIRECTORY);
+}
+
+DurableFolder::Found DurableFolder::list(WallTime now) const {
+  Found all;
+  for (const std::string& name : names_in(root()))
     if (const auto tenant = parse_number<std::uint32_t>(name)) list_tenant(*tenant, now, all);
   return all;
 }
 
-void DurableFolder::list_tenant(std::uint32_t tenant, WallTime now,
-                                std::vector<DataHeld>& all) const {
-  const auto directory = open_tenant(tenant, /*makes=*/false);
+/// No writer is at it: the directory is ours, and we have just begun.
+void DurableFolder::list_tenant(std::uint32_t tenant, WallTime now, Found& all) const {
+  const auto directory = open_tenant(tenant);
   if (!directory) return;
+  // Who was killed may not have come to that, and others are told of these names now.
+  if (::fsync(directory->get()) != 0)
+    log::error("event=durable_directory_not_synced tenant={} reason=\"{}\"", tenant,
+               file_failure("write it to its disk").message);
   for (const std::string& name : names_in(*directory)) {
-    if (name.starts_with(".orchid-")) remove_if_abandoned(*directory, name);
+    if (name.starts_with(".orchid-")) ::unlinkat(directory->get(), name.c_str(), 0);
     if (!name.ends_with(extension) || name.starts_with('.')) continue;
     const auto file = open_below(*directory, name, O_RDONLY | O_NONBLOCK);
     auto header = file ? read_header(*file) : Result<Header>(fail(file.error()));
@@ -208,10 +270,11 @@ void DurableFolder::list_tenant(std::uint32_t tenant, WallTime now,
     if (!header) {
       log::error("event=durable_file_ignored tenant={} file={} reason=\"{}\"", tenant, name,
                  header.error().message);
+      ++all.ignored;
       continue;
     }
     if (age(header->held, since_epoch(now) - header->written))
-      all.push_back(std::move(header->held));
+      all.held.push_back(std::move(header->held));
     else
       ::unlinkat(directory->get(), name.c_str(), 0);
   }
@@ -225,13 +288,12 @@ Result<std::string> DurableFolder::write(const MemoryFile& object, DataHeld held
     return fail(std::move(may.error()));
   const auto from = object.open_to_read();
   if (!from) return fail(from.error());
-  const auto directory = open_tenant(held.terms.tenant.uid, /*makes=*/true);
+  const auto directory = make_tenant(held.terms.tenant.uid);
   if (!directory) return fail(directory.error());
   const std::string name = ".orchid-" + random_hex(token_bytes);
   const auto file = open_below(*directory, name, O_RDWR | O_CREAT | O_EXCL);
   if (!file) return fail(file.error());
   UnfinishedFile unfinished(*directory, name);
-  if (::flock(file->get(), LOCK_EX | LOCK_NB) != 0) return fail(file_failure("lock a file"));
   RunningDigest digest;
   const FileCopy out{.from = {from->get()},
                      .to = {file->get(), header_bytes},
@@ -255,7 +317,7 @@ Result<std::string> DurableFolder::write(const MemoryFile& object, DataHeld held
 
 Result<MemoryFile> DurableFolder::read(const DurableName& name, ByteCount bytes,
                                        const std::atomic<bool>& stop) const {
-  const auto directory = open_tenant(name.tenant, /*makes=*/false);
+  const auto directory = open_tenant(name.tenant);
   const auto file = directory ? open_below(*directory, file_name(name.data), O_RDONLY)
                               : Result<UniqueFd>(fail(directory.error()));
   if (!file && file.error().code == ErrorCode::not_found)
@@ -279,15 +341,25 @@ Result<MemoryFile> DurableFolder::read(const DurableName& name, ByteCount bytes,
   return made;
 }
 
-void DurableFolder::remove(const DurableName& name) const {
-  if (const auto directory = open_tenant(name.tenant, /*makes=*/false))
-    ::unlinkat(directory->get(), file_name(name.data).c_str(), 0);
+Result<void> DurableFolder::remove(const DurableName& name) const {
+  const auto directory = open_tenant(name.tenant);
+  if (directory) return remove_name(*directory, file_name(name.data));
+  if (directory.error().code == ErrorCode::not_found) return {};
+  return fail(directory.error());
 }
 
-void DurableFolder::set_aside(const DurableName& name) const {
-  if (const auto directory = open_tenant(name.tenant, /*makes=*/false))
-    ::renameat(directory->get(), file_name(name.data).c_str(), directory->get(),
-               (to_string(name.data) + ".bad").c_str());
+Result<void> DurableFolder::set_aside(const DurableName& name) const {
+  const auto directory = open_tenant(name.tenant);
+  if (!directory && directory.error().code == ErrorCode::not_found) return {};
+  if (!directory) return fail(directory.error());
+  const std::string aside = to_string(name.data) + ".bad";
+  const std::string from = file_name(name.data);
+  if (::renameat(directory->get(), from.c_str(), directory->get(), aside.c_str()) != 0 &&
+      errno != ENOENT)
+    return fail(file_failure("name a file of data " + aside));
+  if (::fsync(directory->get()) != 0)
+    return fail(file_failure("write the directory of data to its disk"));
+  return {};
 }
 
 }  // namespace orchid::executor

@@ -84,7 +84,7 @@ Result<void> copy_file(const FileCopy& from_to, const std::atomic<bool>& stop) {
     piece.resize(std::min(piece_bytes, bytes.value - at));
     if (!read_piece(from.file, piece, from.at + at)) return fail(file_failure("read data"));
     if (piece.empty())
-      return fail(ErrorCode::system,
+      return fail(ErrorCode::data_lost,
                   "the file of the data is shorter than the data: its disk has lost a part of it");
     if (!write_piece(to.file, piece, to.at + at)) return fail(file_failure("write data"));
     if (digest != nullptr) digest->add(piece);

@@ -24,7 +24,7 @@ struct FileCopy {
   RunningDigest* digest = nullptr;  // of all that is copied; null: nobody asks
 };
 /// Takes as long as the disk does, and belongs on a thread that nobody waits for. `stop`: looked at
-/// every few MiB. Errors: `disk_full`, `system`, also when the file is shorter; `cancelled`.
+/// every few MiB. Errors: `data_lost`: the file is shorter; `disk_full`, `system`, `cancelled`.
 [[nodiscard]] Result<void> copy_file(const FileCopy& from_to, const std::atomic<bool>& stop);
 
 /// Whether this process may write a file of so many bytes. Errors: `disk_full`, `system`.

@@ -23,8 +23,8 @@ class SpillFile {
   [[nodiscard]] static Result<SpillFile> write(const std::filesystem::path& directory,
                                                const MemoryFile& object, ByteCount bytes,
                                                const std::atomic<bool>& stop);
-  /// A sealed memory file with the same bytes. Errors: `system`, also when the file is shorter than
-  /// it was; `cancelled`.
+  /// A sealed memory file with the same bytes. Errors: `data_lost`: the file is shorter than it
+  /// was; `system`, `cancelled`.
   [[nodiscard]] Result<MemoryFile> read(ByteCount bytes, const std::atomic<bool>& stop) const;
   /// Whether files can be made there. Errors: `disk_full`, `system`.
   [[nodiscard]] static Result<void> check(const std::filesystem::path& directory);

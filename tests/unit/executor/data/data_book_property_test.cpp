@@ -29,6 +29,7 @@ struct History {
     bool in_call = false;  // and not published
     bool durable = false;
     bool has_file = false;
+    bool file_gone = false;  // after it was dropped
     /// Where its bytes are; on the way it is pinned once for that.
     enum class Place : std::uint8_t { memory, to_disk, disk, from_disk };
     Place place = Place::memory;
@@ -59,8 +60,15 @@ struct History {
   [[nodiscard]] std::uint64_t durable() const {
     std::uint64_t bytes = 0;
     for (const auto& [data, one] : known)
-      if (!one.dropped && one.durable) bytes += one.made.terms.bytes.value;
+      if (one.durable && !one.file_gone) bytes += one.made.terms.bytes.value;
     return bytes;
+  }
+  /// Those with a place of their own: an empty object takes one, too, and a file that is there yet.
+  [[nodiscard]] std::size_t places() const {
+    return static_cast<std::size_t>(std::ranges::count_if(known, [](const auto& entry) {
+      const Known& one = entry.second;
+      return !one.dropped || one.pins != 0 || (one.durable && !one.file_gone);
+    }));
   }
   void evict(const std::vector<DataId>& victims) {
     for (const DataId& data : victims) {
@@ -80,6 +88,7 @@ constexpr std::uint64_t history_budget = 1000;
 constexpr std::uint64_t history_share = 700;
 constexpr std::uint64_t history_disk = 900;
 constexpr std::uint64_t history_files = 800;
+constexpr std::size_t history_places = 40;
 
 void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
   MakeData made =
@@ -204,12 +213,27 @@ void begin_afresh(DataBook& book, History& history, MonotonicTime now) {
   }
 }
 
+/// With its file, if it is to have one.
+void seal_one(DataBook& book, const DataId& data, History::Known& one, MonotonicTime now) {
+  CHECK(book.lacks_file(data) == (!one.dropped && one.durable && !one.has_file));
+  if (one.durable && !one.dropped) {
+    book.keep_file(data);
+    one.has_file = true;
+  }
+  CHECK(book.seal(data, now).has_value() == !one.dropped);
+  one.sealed = one.sealed || !one.dropped;
+}
+
 void take_step(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
   if (history.known.empty() || random() % 4 == 0) return make_one(book, history, random, now);
   auto chosen = history.known.begin();
   std::advance(chosen, random() % history.known.size());
   auto& [data, one] = *chosen;
-  switch (random() % 13) {
+  switch (random() % 14) {
+    case 11:
+      book.file_gone(data);
+      one.file_gone = one.dropped;
+      break;
     case 9:
       if (!one.takes_memory()) break;
       book.keep(data);
@@ -225,17 +249,9 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
     }
     case 8:
       return write_or_spare(book, data, one);
-    case 0: {
+    case 0:
       if (one.in_call && !one.dropped) return end_call_of(book, data, one, random, now);
-      CHECK(book.lacks_file(data) == (!one.dropped && one.durable && !one.has_file));
-      if (one.durable && !one.dropped) {
-        book.keep_file(data);
-        one.has_file = true;
-      }
-      CHECK(book.seal(data, now).has_value() == !one.dropped);
-      one.sealed = one.sealed || !one.dropped;
-      break;
-    }
+      return seal_one(book, data, one, now);
     case 1: {
       const std::uint32_t tenant = random() % 2 == 0 ? ada : eve;
       const bool may = one.is_there() && !one.in_call && one.is_in_memory() &&
@@ -279,6 +295,7 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
     std::mt19937 random(seed);
     DataBook book({.budget = ByteCount{history_budget},
                    .per_tenant = ByteCount{history_share},
+                   .most_objects = history_places,
                    .disk = ByteCount{history_disk},
                    .durable = ByteCount{history_files}});
     History history;
@@ -290,6 +307,7 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
       REQUIRE(book.on_disk().value <= history_disk);
       REQUIRE(book.durable_used().value == history.durable());
       REQUIRE(book.durable_used().value <= history_files);
+      REQUIRE(history.places() <= history_places);
       for (const std::uint32_t tenant : {ada, eve}) {
         REQUIRE(book.used_by(tenant).value == history.charged(tenant));
         REQUIRE(book.used_by(tenant).value <= history_share);

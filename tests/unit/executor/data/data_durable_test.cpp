@@ -2,21 +2,17 @@
 #include "data/data_durable.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <deque>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <variant>
 
-#include "data/data_service.h"
 #include "data_book_parts.h"
 #include "data_pages.h"
-#include "event_loop.h"
-#include "foundation/log.h"
+#include "durable_host.h"
+#include "foundation/files.h"
 #include "protocol/control_messages.h"
 #include "protocol/digest.h"
 #include "scratch_folder.h"
@@ -27,93 +23,13 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t size = 1 << 20;  // of each object
-
-/// An executor with memory for two objects, and files of three.
-struct Host : test::EventLoop {
-  explicit Host(const fs::path& directory, std::uint64_t files = 3)
-      : data(io,
-             {.budget = ByteCount{2 * size},
-              .per_tenant = ByteCount{2 * size},
-              .durable = ByteCount{files * size}},
-             {}, DurableFolder::open(directory).value()) {
-    log::configure("unit_executor", LogLevel::error);
-    data.set_handlers({[this](const ControlMessage& message) { said.push_back(message); }, {}});
-  }
-  template <typename... Message>
-  std::variant<Message...> await() {
-    std::optional<std::variant<Message...>> found;
-    const auto take = [&]<typename One>(const ControlMessage& message) {
-      if (const auto* one = std::get_if<One>(&message)) found = *one;
-    };
-    run_until([&] {
-      while (!found && !said.empty()) {
-        (take.template operator()<Message>(said.front()), ...);
-        said.pop_front();
-      }
-      return found.has_value();
-    });
-    return *found;
-  }
-  MakeData order(const std::string& name, bool durable = true) {
-    MakeData made = room_request(size, name);
-    made.terms.version = name.empty() ? 0 : 1;
-    made.terms.durable = durable;
-    data.obey(made);
-    return made;
-  }
-  std::variant<DataSealed, DataRefused> seal(const MakeData& made, char content) {
-    auto room = data.open({made.data, made.terms.secret, DataAccess::write}, ada);
-    REQUIRE(room.has_value());
-    const std::string bytes(size, content);
-    REQUIRE(::pwrite(room->file.get(), bytes.data(), size, 0) == static_cast<ssize_t>(size));
-    room->file.reset();
-    data.obey(SealData{.data = made.data, .expires_in = {}, .order = 9});
-    return await<DataSealed, DataRefused>();
-  }
-  DataId make(char content, const std::string& name, bool durable = true) {
-    const MakeData made = order(name, durable);
-    REQUIRE(std::holds_alternative<DataMade>(await<DataMade, DataRefused>()));
-    const auto sealed = seal(made, content);
-    REQUIRE(std::holds_alternative<DataSealed>(sealed));
-    return made.data;
-  }
-  /// Its first byte.
-  Result<char> first_of(const DataId& object) {
-    std::optional<Result<void>> there;
-    data.prepare(object, 30s, [&](const Result<void>& result) { there = result; });
-    run_until([&] { return there.has_value(); });
-    if (!*there) return fail(there->error());
-    auto taken = data.take(object, ada);
-    if (!taken) return fail(taken.error());
-    char first = 0;
-    REQUIRE(::pread(taken->file.get(), &first, 1, 0) == 1);
-    taken->file.reset();
-    data.leave(object);
-    return first;
-  }
-  void settle() {
-    run_until([&] { return data.settled(); });
-  }
-
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> more_to_come =
-      boost::asio::make_work_guard(io);
-  std::deque<ControlMessage> said;
-  DataService data;
-};
-
-std::size_t files_in(const fs::path& directory) {
-  std::size_t count = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(directory))
-    count += entry.is_regular_file() ? 1 : 0;
-  return count;
-}
+constexpr std::uint64_t size = durable_size;
 
 TEST_CASE("a durable object is sealed when its file is whole, and the next executor has it") {
   const tests::Scratch directory;
   DataId kept;
   {
-    Host host(directory.path());
+    DurableHost host(directory.path());
     kept = host.make('a', "climate");
     CHECK(files_in(directory.path()) == 1);
     host.make('b', "", /*durable=*/false);
@@ -121,7 +37,7 @@ TEST_CASE("a durable object is sealed when its file is whole, and the next execu
     host.data.end();  // the grant ends: what is in files stays
     host.settle();
   }
-  Host next(directory.path());
+  DurableHost next(directory.path());
   const auto held = next.data.introduce();
   REQUIRE(held.size() == 1);
   CHECK(held[0].data == kept);
@@ -138,9 +54,34 @@ TEST_CASE("a durable object is sealed when its file is whole, and the next execu
   CHECK(next.data.book().durable_used() == 0_B);
 }
 
+TEST_CASE("a file keeps its object's place until it is gone, and what is too large is left") {
+  DataBook book({.budget = 100_B, .per_tenant = 50_B, .most_objects = 1, .durable = 100_B});
+  MakeData first = room_request(40, "first");
+  first.terms.durable = true;
+  static_cast<void>(sealed_in(book, first, book_start));
+  book.keep_file(first.data);
+  CHECK(book.drop(first.data));
+  CHECK(book.used() == 0_B);  // at once
+  CHECK(book.durable_used() == 40_B);
+  CHECK(code_of_book(book.make(room_request(10), book_start)) == ErrorCode::no_data_memory);
+  CHECK(code_of_book(book.make(first, book_start)) == ErrorCode::conflict);
+  book.file_gone(first.data);
+  book.file_gone(first.data);
+  CHECK(book.durable_used() == 0_B);
+  const DataHeld large{.data = make_data_id(), .terms = room_request(101).terms};
+  CHECK(code_of_book(book.adopt(large, book_start)) == ErrorCode::no_data_memory);
+  // A tenant may have less now: it is there, and whoever wants it is told.
+  const DataHeld held{.data = make_data_id(), .terms = room_request(60).terms};
+  REQUIRE(book.adopt(held, book_start).has_value());
+  CHECK(code_of_book(book.begin_return(held.data, book_start)) == ErrorCode::quota);
+  CHECK(book.drop(held.data));
+  book.file_gone(held.data);
+  CHECK(book.make(room_request(10), book_start).has_value());
+}
+
 TEST_CASE("memory of what has a file is given to others at no cost, and it comes back") {
   const tests::Scratch directory;
-  Host host(directory.path());
+  DurableHost host(directory.path());
   const DataId first = host.make('a', "first");
   const DataId second = host.make('b', "");
   const DataId third = host.make('c', "third");
@@ -157,7 +98,7 @@ TEST_CASE("memory of what has a file is given to others at no cost, and it comes
 
 TEST_CASE("what is not to be kept as a file, or does not fit there, is refused before it is sent") {
   const tests::Scratch directory;
-  Host host(directory.path(), 1);
+  DurableHost host(directory.path(), 1);
   host.make('a', "first");
   host.order("second");
   const auto refused = std::get<DataRefused>(host.await<DataRefused>());
@@ -178,13 +119,13 @@ TEST_CASE("a file that was changed or cut loses its object, and says so") {
     const tests::Scratch directory;
     DataId kept;
     {
-      Host host(directory.path());
+      DurableHost host(directory.path());
       kept = host.make('a', "climate");
     }
     fs::path file;
     for (const auto& entry : fs::recursive_directory_iterator(directory.path()))
-      if (entry.is_regular_file()) file = entry.path();
-    Host next(directory.path());  // it was good then
+      if (entry.path().extension() == ".data") file = entry.path();
+    DurableHost next(directory.path());  // it was good then
     if (cut)
       fs::resize_file(file, 8192);
     else
@@ -203,7 +144,7 @@ TEST_CASE("a file that was changed or cut loses its object, and says so") {
 
 TEST_CASE("what is dropped while its file is written leaves none, and is not said to be sealed") {
   const tests::Scratch directory;
-  Host host(directory.path());
+  DurableHost host(directory.path());
   const MakeData made = host.order("climate");
   static_cast<void>(host.await<DataMade>());
   host.data.obey(SealData{made.data});
@@ -223,7 +164,7 @@ TEST_CASE("what is dropped while its file is written leaves none, and is not sai
 
 TEST_CASE("a file that cannot be written refuses the object, with the reason") {
   const tests::Scratch directory;
-  Host host(directory.path());
+  DurableHost host(directory.path());
   const MakeData made = host.order("climate");
   static_cast<void>(host.await<DataMade>());
   std::ofstream(directory / std::to_string(ada)) << "in the way";

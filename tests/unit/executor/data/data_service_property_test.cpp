@@ -18,6 +18,8 @@
 #include "data/data_service.h"
 #include "data_book_parts.h"
 #include "data_pages.h"
+#include "disk_calls.h"
+#include "durable_host.h"
 #include "event_loop.h"
 #include "foundation/log.h"
 #include "scratch_folder.h"
@@ -32,18 +34,23 @@ constexpr DataBook::Options small{.budget = ByteCount{64 * page},
                                   .per_tenant = ByteCount{48 * page},
                                   .most_objects = 12,
                                   .most_readers = 20,
-                                  .disk = ByteCount{48 * page}};
+                                  .disk = ByteCount{48 * page},
+                                  .durable = ByteCount{96 * page}};
 
 /// An executor's objects, and all who use them: those who say when they have done, and those who
 /// do not.
 class World : test::EventLoop {
  public:
-  explicit World(unsigned seed) : random_(seed), data_(io, small, directory_.path()) {
+  explicit World(unsigned seed)
+      : random_(seed),
+        data_(io, small, directory_.path(), DurableFolder::open(files_.path()).value()) {
     log::configure("unit_executor", LogLevel::error);
     data_.set_handlers({[this](const ControlMessage& message) { hear(message); }, {}});
   }
   void take_step() {
-    switch (random_() % 9) {
+    switch (random_() % 10) {
+      case 8:
+        return random_() % 3 == 0 ? disk_.hold("fsync", files_.path().string()) : disk_.release();
       case 0:
       case 1:
         return order_one();
@@ -68,10 +75,19 @@ class World : test::EventLoop {
     const DataBook& book = data_.book();
     REQUIRE(book.used() <= small.budget);
     REQUIRE(book.on_disk() <= small.disk);
+    REQUIRE(book.durable_used() <= small.durable);
     for (const std::uint32_t tenant : {ada, eve}) REQUIRE(book.used_by(tenant) <= small.per_tenant);
+  }
+  /// At any time, however long a disk takes and whatever of it nobody has heard of: but for what
+  /// is just being given back.
+  void check_charged() const {
+    const auto give_up = std::chrono::steady_clock::now() + 30s;
+    while (!data_.closed()) REQUIRE(std::chrono::steady_clock::now() < give_up);
+    REQUIRE(pages_held() <= data_.book().used().value);
   }
   /// When everything that was begun is over.
   void check_pages() {
+    disk_.release();
     const auto give_up = std::chrono::steady_clock::now() + 30s;
     io.restart();
     while (io.poll() != 0 || !data_.settled()) {
@@ -91,6 +107,14 @@ class World : test::EventLoop {
     check_pages();
     CHECK(data_.book().used() == 0_B);
     CHECK(data_.book().on_disk() == 0_B);
+    CHECK(data_.book().durable_used() == 0_B);
+    CHECK(files_in(files_.path()) == 0);
+  }
+  /// That files began to be.
+  [[nodiscard]] std::size_t written() {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        disk_.calls(files_.path().string()),
+        [](const DiskCalls::Call& call) { return call.is("fsync", ".orchid-"); }));
   }
   [[nodiscard]] std::uint64_t spilled() const {
     std::map<std::string, std::uint64_t> counters;
@@ -110,6 +134,8 @@ class World : test::EventLoop {
   void order_one() {
     made_.push_back(room_request((1 + (random_() % 20)) * page, random_() % 2 == 0 ? "" : "name",
                                  random_() % 2 == 0 ? ada : eve));
+    made_.back().terms.durable = random_() % 3 == 0;
+    made_.back().terms.version = made_.back().terms.name.empty() ? 0 : 1;
     data_.obey(made_.back());
   }
   /// A room is written at once and as a whole; its writer may keep it open for longer.
@@ -158,6 +184,8 @@ class World : test::EventLoop {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> more_to_come_ =
       boost::asio::make_work_guard(io);
   const tests::Scratch directory_;
+  const tests::Scratch files_;
+  DiskCalls disk_;  // outlives who calls it
   std::vector<MakeData> made_;
   std::vector<DataId> readers_;  // who have said that they read, and not yet that they have done
   std::vector<DataId> takers_;
@@ -167,6 +195,7 @@ class World : test::EventLoop {
 
 TEST_CASE("under any history every page is charged to somebody, and nothing else is") {
   std::uint64_t spilled = 0;
+  std::size_t written = 0;
   for (unsigned seed = 0; seed < 25; ++seed) {
     CAPTURE(seed);
     World world(seed);
@@ -174,12 +203,15 @@ TEST_CASE("under any history every page is charged to somebody, and nothing else
       CAPTURE(step);
       world.take_step();
       world.check_bounds();
+      world.check_charged();
       if (step % 20 == 0) world.check_pages();
     }
     spilled += world.spilled();
+    written += world.written();
     world.end();
   }
   CHECK(spilled > 100);  // else this shows nothing of the disk
+  CHECK(written > 100);
 }
 
 }  // namespace

@@ -4,14 +4,13 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,7 +53,7 @@ struct Folder {
                             .secret = std::string(64, 'a'),
                             .durable = true},
                   .order = 7};
-    const auto digest = folder.write(sealed_object(content), held, first_day, goes_on);
+    const auto digest = folder->write(sealed_object(content), held, first_day, goes_on);
     REQUIRE_MESSAGE(digest.has_value(), digest.error().message);
     held.digest = *digest;
     return held;
@@ -63,7 +62,7 @@ struct Folder {
     return directory / std::to_string(held.terms.tenant.uid) / (to_string(held.data) + ".data");
   }
   [[nodiscard]] Result<std::string> read(const DataHeld& held) const {
-    auto file = folder.read({held.terms.tenant.uid, held.data}, held.terms.bytes, goes_on);
+    auto file = folder->read({held.terms.tenant.uid, held.data}, held.terms.bytes, goes_on);
     if (!file) return fail(file.error());
     std::string content(held.terms.bytes.value, '\0');
     const UniqueFd reader = file->open_to_read().value();
@@ -72,6 +71,11 @@ struct Folder {
     REQUIRE(::fcntl(reader.get(), F_GET_SEALS) ==
             (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
     return content;
+  }
+  /// As the next process does.
+  void reopen() {
+    folder.reset();
+    folder = DurableFolder::open(directory.path()).value();
   }
   [[nodiscard]] std::size_t count_names(std::uint32_t tenant = ada) const {
     std::size_t count = 0;
@@ -82,7 +86,7 @@ struct Folder {
   }
 
   const tests::Scratch directory;
-  DurableFolder folder = DurableFolder::open(directory.path()).value();
+  std::optional<DurableFolder> folder = DurableFolder::open(directory.path()).value();
 };
 
 TEST_CASE("what is written is there for a later process, as old as it is") {
@@ -93,7 +97,8 @@ TEST_CASE("what is written is there for a later process, as old as it is") {
   const DataHeld empty = there.put("", eve);
   CHECK(there.count_names() == 1);  // nothing but the file
 
-  const auto later = DurableFolder::open(there.directory.path()).value().list(first_day + 20s);
+  there.reopen();
+  const auto later = there.folder->list(first_day + 20s).held;
   REQUIRE(later.size() == 2);
   const DataHeld& found = later[0].data == held.data ? later[0] : later[1];
   DataHeld expected = held;
@@ -102,8 +107,8 @@ TEST_CASE("what is written is there for a later process, as old as it is") {
   CHECK(found == expected);
   CHECK(there.read(held) == content);
   CHECK(there.read(empty) == "");
-  CHECK(there.folder.list(first_day - 20s).size() == 2);  // a clock that was set back
-  CHECK(there.folder.list(first_day + 60s).empty());      // their time is over
+  CHECK(there.folder->list(first_day - 20s).held.size() == 2);  // a clock that was set back
+  CHECK(there.folder->list(first_day + 60s).held.empty());      // their time is over
   CHECK(there.count_names() == 0);
   CHECK(code_of_book(there.read(held)) == ErrorCode::data_lost);
 }
@@ -119,9 +124,10 @@ TEST_CASE("a file that was cut, changed, moved or replaced is not believed") {
   const DataHeld changed = there.put(content);
   damage(changed, 4096 + 50'000);
   CHECK(code_of_book(there.read(changed)) == ErrorCode::data_lost);
-  CHECK(there.folder.list(first_day).size() == 1);  // its bytes are looked at when they are wanted
-  there.folder.set_aside({ada, changed.data});
-  CHECK(there.folder.list(first_day).empty());
+  CHECK(there.folder->list(first_day).held.size() ==
+        1);  // its bytes are looked at when they are wanted
+  CHECK(there.folder->set_aside({ada, changed.data}).has_value());
+  CHECK(there.folder->list(first_day).held.empty());
   CHECK(fs::exists(there.directory / "1000" / (to_string(changed.data) + ".bad")));
 
   const DataHeld cut = there.put(content);
@@ -140,8 +146,9 @@ TEST_CASE("a file that was cut, changed, moved or replaced is not believed") {
   CHECK(code_of_book(there.read(copied)) == ErrorCode::data_lost);
   const DataHeld hers = there.put("secret", eve);
   fs::copy_file(there.file_of(hers), there.directory / "1000" / there.file_of(hers).filename());
-  const auto found = there.folder.list(first_day);
+  const auto [found, ignored] = there.folder->list(first_day);
   CHECK(found.size() == 2);
+  CHECK(ignored == 5);
   for (const DataHeld& one : found) CHECK((one.data == good.data || one.data == hers.data));
   CHECK(there.read(good) == content);
 }
@@ -153,13 +160,13 @@ TEST_CASE("nothing outside of the directory is opened, whatever is linked there"
   fs::rename(there.file_of(held), outside / "file");
   fs::create_symlink(outside / "file", there.file_of(held));
   CHECK_FALSE(there.read(held).has_value());
-  CHECK(there.folder.list(first_day).empty());
+  CHECK(there.folder->list(first_day).held.empty());
   // Nor is anything written there.
   fs::create_directory_symlink(outside.path(), there.directory / "1001");
   DataHeld theirs = held;
   theirs.data = make_data_id();
   theirs.terms.tenant.uid = eve;
-  CHECK_FALSE(there.folder.write(sealed_object("inside"), theirs, first_day, goes_on).has_value());
+  CHECK_FALSE(there.folder->write(sealed_object("inside"), theirs, first_day, goes_on).has_value());
   CHECK(std::distance(fs::directory_iterator(outside.path()), fs::directory_iterator()) == 1);
 }
 
@@ -168,18 +175,29 @@ TEST_CASE("a write that is stopped or fails leaves nothing, and a killed one is 
   const std::atomic<bool> stop{true};
   DataHeld held = there.put("first");
   held.data = make_data_id();
-  CHECK(code_of_book(there.folder.write(sealed_object("first"), held, first_day, stop)) ==
+  CHECK(code_of_book(there.folder->write(sealed_object("first"), held, first_day, stop)) ==
         ErrorCode::cancelled);
   CHECK(there.count_names() == 1);
-  // One whose writer was killed, and one whose writer is at it.
-  const fs::path dead = there.directory / "1000" / ".orchid-dead";
-  const fs::path alive = there.directory / "1000" / ".orchid-alive";
+  const fs::path dead = there.directory / "1000" / ".orchid-dead";  // its writer was killed
   std::ofstream(dead) << "half";
-  const UniqueFd writer(::open(alive.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  REQUIRE(::flock(writer.get(), LOCK_EX) == 0);
-  CHECK(there.folder.list(first_day).size() == 1);
+  there.reopen();
+  CHECK(there.folder->list(first_day).held.size() == 1);
   CHECK_FALSE(fs::exists(dead));
-  CHECK(fs::exists(alive));
+}
+
+TEST_CASE("one executor at a time has a directory, and the next one is told which") {
+  Folder there;
+  const auto refused = DurableFolder::open(there.directory.path());
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::conflict);
+  const std::string owner = "process " + std::to_string(::getpid()) + " on ";
+  CHECK_MESSAGE(refused.error().message.find(owner) != std::string::npos, refused.error().message);
+  CHECK(refused.error().message.find("directory of its own") != std::string::npos);
+  std::optional<DurableFolder> last = there.folder;
+  there.folder.reset();
+  CHECK_FALSE(DurableFolder::open(there.directory.path()).has_value());
+  last.reset();
+  CHECK(DurableFolder::open(there.directory.path()).has_value());
 }
 
 TEST_CASE("a directory that others may write to is refused, and so is none") {
