@@ -177,8 +177,11 @@ void fetch(orchid_client* client, const DataInfo& info, std::span<std::byte> roo
 
 void orchid_data_info_free(const orchid_data_info* info) {
   // One by one: a list may be long.
-  std::unique_ptr<ShownData> one(static_cast<ShownData*>(const_cast<orchid_data_info*>(info)));
-  while (one) one = std::move(one->behind);
+  auto* one = static_cast<ShownData*>(const_cast<orchid_data_info*>(info));
+  while (one != nullptr) {
+    const std::unique_ptr<ShownData> freed(one);
+    one = freed->behind.release();
+  }
 }
 
 orchid_status orchid_data_put(orchid_client* client, const char* name, const void* bytes,

@@ -254,6 +254,8 @@ def sources_and_commands(block):
                 (site.folder / name.group(1)).write_text(one.text)
             elif not one.text.startswith("$ ") and (one.text.startswith("[") or any(paragraph.marks() for paragraph in one.around)):
                 continue  # settings have a check of their own
+            elif one.text.startswith("const orchid_"):
+                continue  # and so has a part of a program in C
             else:
                 one.must(one.text.startswith("$ "), "is neither a source with its name nor commands")
                 run_commands(one, site.folder, environment)
