@@ -42,8 +42,7 @@ std::string what_it_waits_for(const Document& nodes, const Document& node) {
 }
 
 std::string reason_of_node(const Document& nodes, const Document& node, const FlowStatus& flow) {
-  const std::string decided = word_of(node, "why");
-  if (!decided.empty()) return decided;
+  if (std::string decided = word_of(node, "why"); !decided.empty()) return decided;
   const std::string state = word_of(node, "state");
   if (state == "failed") return flow.message;
   if (state != "waiting") return "";
