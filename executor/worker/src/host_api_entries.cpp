@@ -163,8 +163,9 @@ std::int32_t orchid_child(orchid_call* call, std::uint32_t index, const void** o
   return ORCHID_ERROR;
 }
 
-std::int32_t orchid_deploy(orchid_call* call, const void* module, std::size_t size, char* digest) {
-  if (!may_make(call, "orchid_deploy")) return ORCHID_ERROR;
+std::int32_t orchid_deploy_module(orchid_call* call, const void* module, std::size_t size,
+                                  char* digest) {
+  if (!may_make(call, "orchid_deploy_module")) return ORCHID_ERROR;
   return tell_made(call, call->made->make({static_cast<const std::byte*>(module), size}), digest);
 }
 

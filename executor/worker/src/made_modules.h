@@ -1,4 +1,4 @@
-// worker/made_modules.h: modules that a call of a crew makes while it runs (orchid_deploy,
+// worker/made_modules.h: modules that a call of a crew makes while it runs (orchid_deploy_module,
 // orchid_specialise).
 #pragma once
 #include <cstddef>

@@ -32,7 +32,7 @@ constexpr const char* no_memory_here =
     "a call within the program opens no leased memory: use Client::memory, or call the function "
     "through a lease";
 constexpr const char* no_modules_here =
-    "orchid_deploy: a call within the program is in no crew, and makes no modules: call the "
+    "orchid_deploy_module: a call within the program is in no crew, and makes no modules: call the "
     "function through Client::crew";
 constexpr const char* no_children_here =
     "orchid_spawn: a call within the program is in no crew, and has no children";
@@ -110,7 +110,7 @@ std::int32_t orchid_child(orchid_call* call, std::uint32_t, const void** output,
   *size = 0;
   return refuse(call, no_children_here);
 }
-std::int32_t orchid_deploy(orchid_call* call, const void*, std::size_t, char* digest) {
+std::int32_t orchid_deploy_module(orchid_call* call, const void*, std::size_t, char* digest) {
   if (digest != nullptr) *digest = 0;
   return refuse(call, no_modules_here);
 }

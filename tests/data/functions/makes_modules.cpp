@@ -47,7 +47,7 @@ ORCHID_ENTRY(deploy_and_go) {
   const std::size_t size = input_size - sizeof(plan) - plan.name - plan.input;
   std::array<char, ORCHID_DIGEST_SIZE> digest{};
   const std::int32_t status =
-      orchid_deploy(call, rest + plan.name + plan.input, size, digest.data());
+      orchid_deploy_module(call, rest + plan.name + plan.input, size, digest.data());
   if (plan.how == tolerate) return give(call, &status, sizeof(status));
   if (status != ORCHID_OK) return status;
   if (plan.how == only_deploy) return give(call, digest.data(), std::strlen(digest.data()));
@@ -76,7 +76,7 @@ ORCHID_ENTRY(deploy_zeros) {
   if (input_size != sizeof(size)) return ORCHID_BAD_ARGUMENTS;
   std::memcpy(&size, input, sizeof(size));
   const std::vector<std::byte> zeros(size);
-  return orchid_deploy(call, zeros.data(), zeros.size(), nullptr);
+  return orchid_deploy_module(call, zeros.data(), zeros.size(), nullptr);
 }
 
 /// Input: u32 member, then a constant's name, a zero and its value. Goes on there in say_constants

@@ -100,7 +100,7 @@ TEST_CASE("the host API is provided by the worker alone") {
   CHECK(is_host_api_symbol("orchid_then"));
   CHECK(is_host_api_symbol("orchid_child"));
   CHECK(is_host_api_symbol("orchid_child_count"));
-  CHECK(is_host_api_symbol("orchid_deploy"));
+  CHECK(is_host_api_symbol("orchid_deploy_module"));
   CHECK(is_host_api_symbol("orchid_specialise"));
   CHECK(is_host_api_symbol("orchid_member"));
   CHECK(is_host_api_symbol("orchid_member_count"));

@@ -69,10 +69,11 @@ Result<ModuleTable::Entry> ModuleTable::find_entry(std::string_view name,
     found = Entry{&module, *number};
   }
   if (found) return *found;
-  return fail(ErrorCode::not_found,
-              "no module that this worker has loaded has an entry '" + shown(name) +
-                  "': put it into the same module, load its module before the call "
-                  "(Crew::function, Lease::function), or make it within one (orchid_deploy)");
+  return fail(
+      ErrorCode::not_found,
+      "no module that this worker has loaded has an entry '" + shown(name) +
+          "': put it into the same module, load its module before the call "
+          "(Crew::function, Lease::function), or make it within one (orchid_deploy_module)");
 }
 
 }  // namespace orchid::executor

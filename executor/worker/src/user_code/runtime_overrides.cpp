@@ -160,7 +160,7 @@ void* find_host_function(std::string_view name) {
       {"orchid_then", address_of(orchid_then)},
       {"orchid_child", address_of(orchid_child)},
       {"orchid_child_count", address_of(orchid_child_count)},
-      {"orchid_deploy", address_of(orchid_deploy)},
+      {"orchid_deploy_module", address_of(orchid_deploy_module)},
       {"orchid_specialise", address_of(orchid_specialise)},
       {"orchid_forward", address_of(orchid_forward)},
       {"orchid_member", address_of(orchid_member)},

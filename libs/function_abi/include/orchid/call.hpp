@@ -53,11 +53,11 @@ class Call {
     if (orchid_child(call_, index, &output, &size) != ORCHID_OK) return {};
     return {static_cast<const std::byte*>(output), size};
   }
-  /// A module that this call makes: orchid_deploy and orchid_specialise in function.h. Its digest;
-  /// nothing: the call's error says why.
+  /// A module that this call makes: orchid_deploy_module and orchid_specialise in function.h. Its
+  /// digest; nothing: the call's error says why.
   [[nodiscard]] std::optional<std::string> deploy(std::span<const std::byte> module) {
     std::array<char, ORCHID_DIGEST_SIZE> digest{};
-    if (orchid_deploy(call_, module.data(), module.size(), digest.data()) != ORCHID_OK)
+    if (orchid_deploy_module(call_, module.data(), module.size(), digest.data()) != ORCHID_OK)
       return std::nullopt;
     return std::string(digest.data());
   }

@@ -144,10 +144,11 @@ int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const cha
 
 /* Crews. The workers of a crew may send calls on to each other: what this asks for happens when the
  * entry has returned ORCHID_OK. Then the call goes on at `member`, in entry `entry` of the same
- * module or another one (a name as for orchid_invoke_inline; NULL: in this one), with `size` bytes as its input, at most 64 KiB, which are copied now.
- * Whoever called gets the output of the entry that returns without going on; what was written here
- * is not sent. Deadline, cancellation and log go along. Nobody waits meanwhile, and this worker
- * takes its next call. To itself is allowed. A later call of this replaces an earlier one.
+ * module or another one (a name as for orchid_invoke_inline; NULL: in this one), with `size` bytes
+ * as its input, at most 64 KiB, which are copied now. Whoever called gets the output of the entry
+ * that returns without going on; what was written here is not sent. Deadline, cancellation and log
+ * go along. Nobody waits meanwhile, and this worker takes its next call. To itself is allowed. A
+ * later call of this replaces an earlier one.
  *
  * Anything but ORCHID_OK: there is no such member or entry, the input is too large, the call has
  * gone on too often (1 000 000 times, or what its caller allows), or this worker is in no crew.
@@ -235,7 +236,7 @@ enum {
  * initialisers run within this call, and before the first call elsewhere. At most 4 MiB. It stays
  * until the crew ends or is formed anew; a call that is begun again makes it again. There are at
  * most 64 that calls of a crew have made. A call that is cancelled meanwhile ends its worker. */
-int32_t orchid_deploy(orchid_call* call, const void* module, size_t size, char* digest);
+int32_t orchid_deploy_module(orchid_call* call, const void* module, size_t size, char* digest);
 
 /* The same for a module that is there already, compiled anew with other values for some of its
  * constants (ORCHID_CONSTANT), so that the compiler knows them: loops with a known count, folded
