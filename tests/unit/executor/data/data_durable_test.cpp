@@ -23,8 +23,6 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t size = durable_size;
-
 TEST_CASE("a durable object is sealed when its file is whole, and the next executor has it") {
   const tests::Scratch directory;
   DataId kept;
@@ -33,7 +31,7 @@ TEST_CASE("a durable object is sealed when its file is whole, and the next execu
     kept = host.make('a', "climate");
     CHECK(files_in(directory.path()) == 1);
     host.make('b', "", /*durable=*/false);
-    CHECK(host.data.book().digest_of(kept) == digest_of(as_bytes(std::string(size, 'a'))));
+    CHECK(host.data.book().digest_of(kept) == digest_of(as_bytes(std::string(durable_size, 'a'))));
     host.data.end();  // the grant ends: what is in files stays
     host.settle();
   }
@@ -45,9 +43,9 @@ TEST_CASE("a durable object is sealed when its file is whole, and the next execu
   CHECK(held[0].terms.durable);
   CHECK(held[0].order == 9);
   CHECK(next.data.book().used() == 0_B);  // until somebody wants it
-  CHECK(next.data.book().durable_used() == ByteCount{size});
+  CHECK(next.data.book().durable_used() == ByteCount{durable_size});
   CHECK(next.first_of(kept) == 'a');
-  CHECK(next.data.book().used() == ByteCount{size});
+  CHECK(next.data.book().used() == ByteCount{durable_size});
   next.data.obey(DropData{kept});
   next.settle();
   CHECK(files_in(directory.path()) == 0);
@@ -85,7 +83,7 @@ TEST_CASE("memory of what has a file is given to others at no cost, and it comes
   const DataId first = host.make('a', "first");
   const DataId second = host.make('b', "");
   const DataId third = host.make('c', "third");
-  CHECK(host.data.book().used() == ByteCount{2 * size});
+  CHECK(host.data.book().used() == ByteCount{2 * durable_size});
   CHECK(host.data.book().on_disk() == 0_B);  // not charged for it twice
   CHECK(host.first_of(first) == 'a');
   CHECK(host.first_of(second) == 'b');
