@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -130,11 +131,27 @@ std::optional<DataHolder> DataCopyService::place_call(const Objects& objects,
   return std::nullopt;
 }
 
+/// An executor that could run the call, and where all of them are on their way: asked for each call
+/// that waits, ten times a second.
+std::optional<DataHolder> DataCopyService::on_their_way(
+    const Objects& objects, const placement::WorkerRequest& worker) const {
+  for (const DataHolder& to : objects.front()->arriving) {
+    const bool all = std::ranges::all_of(objects, [&](const DataObject* object) {
+      return parts_.catalogue.has(to.executor, object->id);
+    });
+    if (all && parts_.broker.could_give_dispatchers(to.executor, worker)) return to;
+  }
+  return std::nullopt;
+}
+
 /// To an executor that has none of them and could run the call; first where they are on their way.
-/// Nothing: there is none, or it cannot be done, which is then in `failed`.
+/// Nothing: there is none, or it cannot be done, which is then in `failed`. Two are tried, so that
+/// a call one of whose objects fits nowhere does not fill all of them with the others.
 std::optional<DataHolder> DataCopyService::bring_elsewhere(const Objects& objects,
                                                            const placement::WorkerRequest& worker,
                                                            std::optional<Failure>& failed) {
+  constexpr std::size_t tried = 2;
+  if (auto found = on_their_way(objects, worker)) return found;
   std::uint64_t bytes = 0;
   for (const DataObject* object : objects) bytes += object->bytes.value;
   const auto is_near_one = [&](const Executor& executor) {
@@ -160,7 +177,7 @@ std::optional<DataHolder> DataCopyService::bring_elsewhere(const Objects& object
     candidates.push_back(std::move(candidate));
   }
   std::ranges::sort(candidates, std::ranges::greater{}, &Candidate::rank);
-  for (const Candidate& candidate : candidates) {
+  for (const Candidate& candidate : candidates | std::views::take(tried)) {
     auto brought = bring(candidate.holder, objects);
     if (brought) return candidate.holder;
     failed = std::move(brought.error());

@@ -258,7 +258,7 @@ void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
 }
 
 void DataService::hear(const ExecutorId& executor, const DataKept& message) {
-  copies_.spared(executor, message.data);
+  copies_.stayed(executor, message.data);
 }
 
 void DataService::abandon(DataId id) {

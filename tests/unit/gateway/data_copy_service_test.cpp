@@ -171,6 +171,24 @@ TEST_CASE("of the holders those count that could run the call, even with fewer b
   CHECK(room->second.data == small);
 }
 
+TEST_CASE("a call one of whose objects fits nowhere does not fill all hosts with the others") {
+  CopyServiceWorld world;
+  world.bring(here, "n1", "small", 10);
+  world.bring(here, "n1", "large", 1000);
+  for (int number = 2; number < 8; ++number)
+    world.join_large(ExecutorId("f" + std::to_string(number)), "f" + std::to_string(number),
+                     ByteCount{500});
+  world.gather("small,large", seconds(60), {.alternatives = {{.cores = 4}}});
+  REQUIRE(world.call.has_value());
+  REQUIRE_FALSE(world.call->has_value());
+  CHECK(world.count<MakeData>() <= 2);
+  for (int look = 0; look < 10; ++look) {
+    world.clock.advance(seconds(1));
+    world.gather("small,large", seconds(60), {.alternatives = {{.cores = 4}}});
+  }
+  CHECK(world.count<MakeData>() <= 2);
+}
+
 TEST_CASE("what no host could run stays where its data is, and no room elsewhere is told") {
   CopyServiceWorld world;
   world.bring(here, "n1", "climate", 10);
@@ -468,6 +486,12 @@ TEST_CASE("a copy that was brought for a call stays for it, and both of two copi
   world.say(there, DataKept{small});
   CHECK(world.service.copies().make_room_at(here, ByteCount{1}));
   CHECK(world.last<SpareData>()->first == here);
+  // Who keeps it is not asked for the same again at once: others may have their turn.
+  world.say(here, DataKept{small});
+  CHECK_FALSE(world.service.copies().make_room_at(there, ByteCount{1}));
+  CHECK_FALSE(world.service.copies().make_room_at(here, ByteCount{1}));
+  world.clock.advance(seconds(61));
+  CHECK(world.service.copies().make_room_at(there, ByteCount{1}));
 }
 
 TEST_CASE("surplus copies go for what only their executor knows, if they are enough and named") {

@@ -234,6 +234,8 @@ bool DataBook::drop_unless_used(const DataId& data) {
   if (found == objects_.end() || !found->second.sealed || found->second.pins != 0 ||
       found->second.is_durable)
     return false;
+  // One that is on disk gives no memory back.
+  if (found->second.in_memory().value == 0 && found->second.terms.bytes.value != 0) return false;
   remove(found);
   return true;
 }

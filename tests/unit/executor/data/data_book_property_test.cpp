@@ -142,7 +142,8 @@ void write_or_spare(DataBook& book, const DataId& data, History::Known& one) {
   const bool may = !one.dropped && !one.sealed && one.made.created_ago.has_value();
   CHECK(book.open_for_copy(data).has_value() == may);
   if (may) ++one.pins;
-  const bool goes = !one.dropped && one.sealed && one.pins == 0 && !one.durable;
+  const bool frees = one.place != History::Known::Place::disk || one.made.terms.bytes.value == 0;
+  const bool goes = !one.dropped && one.sealed && one.pins == 0 && !one.durable && frees;
   CHECK(book.drop_unless_used(data) == goes);
   one.dropped = one.dropped || goes;
 }

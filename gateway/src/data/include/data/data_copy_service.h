@@ -106,8 +106,13 @@ class DataCopyService {
   void evicted(const ExecutorId& executor, DataId data) {
     evicted_[{data, executor}] = parts_.loop.now() + options_.kept_for;
   }
-  /// It has gone there, or was told to and stays.
+  /// It has gone there.
   void spared(const ExecutorId& executor, DataId data) { spared_.erase({data, executor}); }
+  /// It stays: others are asked for room there for a while.
+  void stayed(const ExecutorId& executor, DataId data) {
+    spared(executor, data);
+    arrived_[{data, executor}] = parts_.loop.now() + options_.kept_for;
+  }
   /// With a fresh stream: nothing that was said before is on its way.
   void executor_joined(const ExecutorId& executor);
   /// After the catalogue has changed, and several times a second.
@@ -136,6 +141,8 @@ class DataCopyService {
   [[nodiscard]] std::optional<DataHolder> place_call(const Objects& objects,
                                                      const placement::WorkerRequest& worker,
                                                      std::optional<Failure>& failed);
+  [[nodiscard]] std::optional<DataHolder> on_their_way(
+      const Objects& objects, const placement::WorkerRequest& worker) const;
   [[nodiscard]] std::optional<DataHolder> bring_elsewhere(const Objects& objects,
                                                           const placement::WorkerRequest& worker,
                                                           std::optional<Failure>& failed);
