@@ -12,97 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "data_world.h"
+#include "copy_service_world.h"
 
 namespace orchid::gateway {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-const ExecutorId here("e1");
-const ExecutorId there("e2");
-const ExecutorId elsewhere("e3");
-
-struct CopyServiceWorld : DataWorld {
-  void join_copying(const ExecutorId& id, const std::string& host,
-                    MonotonicTime ends = MonotonicTime::max()) {
-    Executor executor = executor_on(host == "n1" ? "here" : host, host, id);
-    executor.copies_data = true;
-    executor.lane_address = "10.0.0.1:7";
-    executor.ends = ends;
-    join(executor);
-  }
-  /// An object that this executor brings.
-  DataId bring(const ExecutorId& id, const std::string& host, const std::string& name,
-               std::uint64_t bytes, std::uint32_t copies = 1) {
-    const DataId data = make_data_id();
-    Executor executor = executor_on(host == "n1" ? "here" : host, host, id);
-    executor.copies_data = true;
-    executor.lane_address = "10.0.0.1:7";
-    brought[id].push_back({.data = data,
-                           .terms = {.tenant = {.uid = data_owner, .name = "anna"},
-                                     .bytes = ByteCount{bytes},
-                                     .name = name,
-                                     .version = 1,
-                                     .secret = std::string(64, 's'),
-                                     .copies = copies}});
-    join(executor, brought[id]);
-    return data;
-  }
-  void join_large(const ExecutorId& id, const std::string& host, ByteCount memory = 1_GiB) {
-    Executor executor = executor_on(host, host, id);
-    executor.copies_data = true;
-    executor.lane_address = "10.0.0.1:7";
-    executor.host.cores = {0, 1, 2, 3};
-    executor.data_memory = memory;
-    join(executor);
-  }
-  void gather(const std::string& names, seconds within = seconds(60),
-              const placement::WorkerRequest& worker = {}) {
-    service.copies().gather({.tenant = data_owner,
-                             .names = names,
-                             .worker = worker,
-                             .deadline = clock.now() + within,
-                             .client_gone = client_gone},
-                            [this](CallDataFinder::Found found) { call = std::move(found); });
-  }
-  void tick() { service.copies().tick(clock.now()); }
-  template <typename Message>
-  [[nodiscard]] std::optional<std::pair<ExecutorId, Message>> last() const {
-    for (auto at = sent.rbegin(); at != sent.rend(); ++at)
-      if (const auto* message = std::get_if<Message>(&at->second))
-        return std::pair(at->first, *message);
-    return std::nullopt;
-  }
-  template <typename Message>
-  [[nodiscard]] std::size_t count() const {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        sent, [](const auto& one) { return std::holds_alternative<Message>(one.second); }));
-  }
-  /// The executors do what they were asked for last.
-  void finish_copy(DataId id) {
-    const auto room = last<MakeData>();
-    REQUIRE(room.has_value());
-    REQUIRE(room->second.data == id);
-    say(room->first, DataMade{id});
-    const auto offer = last<OfferData>();
-    REQUIRE(offer.has_value());
-    say(offer->first, DataOffered{id, offer->second.transfer, "10.0.0.1:99"});
-    const auto fetch = last<FetchData>();
-    REQUIRE(fetch.has_value());
-    CHECK(fetch->first == room->first);
-    CHECK(fetch->second.address == "10.0.0.1:99");
-    CHECK(fetch->second.key == offer->second.key);
-    say(fetch->first, DataFetched{id, fetch->second.transfer});
-    REQUIRE(last<SealData>().has_value());
-    say(fetch->first, DataSealed{id, room->second.terms.bytes});
-  }
-
-  std::map<ExecutorId, std::vector<DataHeld>> brought;
-  std::optional<CallDataFinder::Found> call;
-  std::shared_ptr<std::atomic<bool>> client_gone = std::make_shared<std::atomic<bool>>(false);
-};
 
 }  // namespace
 
@@ -130,78 +46,6 @@ TEST_CASE("a call with data of two hosts runs where most bytes are, when the res
   CHECK(data.waits_for.empty());
   CHECK(data.labels == std::vector<std::string>{"small@1", "large@1"});
   CHECK(data.ids.back() == large);
-}
-
-TEST_CASE("a call that no holder of its data could run has it brought to a host that could") {
-  CopyServiceWorld world;
-  const DataId id = world.bring(here, "n1", "climate", 10);
-  world.join_copying(there, "n2");
-  world.join_large(elsewhere, "n3");
-  const placement::WorkerRequest four_cores{.alternatives = {{.cores = 4}}};
-  const auto now = world.service.copies().for_call(data_owner, "climate", four_cores);
-  REQUIRE(now.has_value());
-  CHECK((*now)->at.value() == elsewhere.value());
-  CHECK((*now)->waits_for ==
-        "climate@1 (10 B), to be copied to the host n3, since no host that has any of it could run "
-        "the call");
-  world.gather("climate", seconds(60), four_cores);
-  CHECK_FALSE(world.call.has_value());
-  CHECK(world.count<MakeData>() == 1);
-  world.finish_copy(id);
-  REQUIRE(world.call.has_value());
-  REQUIRE(world.call->has_value());
-  CHECK((***world.call).host == "n3");
-  // It has a copy now as others do; whoever needs no more goes where it pleases.
-  world.gather("climate", seconds(60), four_cores);
-  CHECK((***world.call).host == "n3");
-  CHECK(world.count<MakeData>() == 1);
-}
-
-TEST_CASE("of the holders those count that could run the call, even with fewer bytes") {
-  CopyServiceWorld world;
-  const DataId large = world.bring(here, "n1", "large", 1000);
-  world.join_large(there, "n2");
-  world.gather("large", seconds(60), {.alternatives = {{.cores = 4}}});
-  world.finish_copy(large);
-  const DataId small = world.bring(here, "n1", "small", 10);
-  world.gather("large,small", seconds(60), {.alternatives = {{.cores = 2}}});
-  const auto room = world.last<MakeData>();
-  REQUIRE(room.has_value());
-  CHECK(room->first == there);
-  CHECK(room->second.data == small);
-}
-
-TEST_CASE("a call one of whose objects fits nowhere does not fill all hosts with the others") {
-  CopyServiceWorld world;
-  world.bring(here, "n1", "small", 10);
-  world.bring(here, "n1", "large", 1000);
-  for (int number = 2; number < 8; ++number)
-    world.join_large(ExecutorId("f" + std::to_string(number)), "f" + std::to_string(number),
-                     ByteCount{500});
-  world.gather("small,large", seconds(60), {.alternatives = {{.cores = 4}}});
-  REQUIRE(world.call.has_value());
-  REQUIRE_FALSE(world.call->has_value());
-  CHECK(world.count<MakeData>() <= 2);
-  for (int look = 0; look < 10; ++look) {
-    world.clock.advance(seconds(1));
-    world.gather("small,large", seconds(60), {.alternatives = {{.cores = 4}}});
-  }
-  CHECK(world.count<MakeData>() <= 2);
-}
-
-TEST_CASE("what no host could run stays where its data is, and no room elsewhere is told") {
-  CopyServiceWorld world;
-  world.bring(here, "n1", "climate", 10);
-  world.join_copying(there, "n2");
-  world.gather("climate", seconds(60), {.alternatives = {{.cores = 4}}});
-  REQUIRE(world.call.has_value());
-  CHECK((***world.call).host == "n1");  // where it is told why there is no worker
-  world.join_large(elsewhere, "n3", ByteCount{5});
-  world.gather("climate", seconds(60), {.alternatives = {{.cores = 4}}});
-  REQUIRE_FALSE(world.call->has_value());
-  CHECK(world.call->error().code == ErrorCode::data_elsewhere);
-  CHECK(world.call->error().message.contains("does not fit on the host n3"));
-  CHECK(world.count<MakeData>() == 0);
 }
 
 TEST_CASE("a call whose data is at one host does not wait, and names that are not there fail") {
