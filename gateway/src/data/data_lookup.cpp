@@ -28,7 +28,10 @@ Result<const DataObject*> DataService::lookup(uid_t tenant, const DataReference&
     return fail(ErrorCode::data_lost, "no copy of '" + label_of(**found) +
                                           "' can be reached: the last one is on the host " +
                                           (*found)->holders.front().host +
-                                          ", whose executor is gone; make it again");
+                                          ", whose executor is gone" +
+                                          ((*found)->durable ? "; it may have it in a file: start "
+                                                               "one there again"
+                                                             : "; make it again"));
   const bool may_come_back =
       !found && found.error().code == ErrorCode::not_found && parts_.loop.now() < executors_back_;
   if (!may_come_back) return found;
