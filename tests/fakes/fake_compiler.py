@@ -4,11 +4,13 @@
   ok            "compiles": the code is its process id and how many modules it has compiled
   chatters      the same, after forty messages that nobody needs; then it ends
   dies          ends
+  waits         does nothing until it is ended
   fails CODE    answers that it failed, with this code
 """
 import fcntl
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -41,6 +43,8 @@ def main():
         os.close(files[0])
         if words[0] == "dies":
             return
+        while words[0] == "waits":
+            signal.pause()
         if words[0] == "fails":
             say({"type": "failed", "id": request["id"], "code": words[1], "message": "it is too much"})
             continue

@@ -46,7 +46,7 @@ void CallLoop::run() {
     auto request = parts_.lane.receive();
     if (!request) end(LastWords::failed, request.error().message);
     if (*request) {
-      if (lacks_module(**request)) *request = parts_.crew->look_again(**request);
+      if (heard_more()) *request = parts_.crew->look_again(**request);
       execute(**request);
     } else {
       wait();
@@ -55,12 +55,10 @@ void CallLoop::run() {
   }
 }
 
-/// Another member may have made the module, and sent the call before this one has looked at its
-/// orders: it has looked now.
-bool CallLoop::lacks_module(const transport::LaneRequest& request) {
-  if (parts_.crew == nullptr || !has_orders() ||
-      parts_.modules.find(request.header.slot, request.header.generation) != nullptr)
-    return false;
+/// Another member may have made a module, and sent a call of it, or one whose input names it,
+/// before this one has looked at its orders: it has looked now.
+bool CallLoop::heard_more() {
+  if (parts_.crew == nullptr || !has_orders()) return false;
   obey_control();
   return true;
 }

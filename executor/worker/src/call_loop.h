@@ -66,7 +66,7 @@ class CallLoop {
   [[nodiscard]] bool has_orders() const {
     return parts_.page.attention.load(std::memory_order_acquire) != attention_seen_;
   }
-  [[nodiscard]] bool lacks_module(const transport::LaneRequest& request);
+  [[nodiscard]] bool heard_more();
   void obey_control();
   void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);
   void load(const Load& message, UniqueFd code);

@@ -53,8 +53,12 @@ std::int32_t tell_made(orchid_call* call, const orchid::Result<std::string>& mad
     return module_status_of(made.error().code);
   }
   static_assert(ORCHID_DIGEST_SIZE == 72);
-  if (digest != nullptr && made->size() < ORCHID_DIGEST_SIZE)
-    std::memcpy(digest, made->c_str(), made->size() + 1);
+  if (digest == nullptr) return ORCHID_OK;
+  if (made->size() >= ORCHID_DIGEST_SIZE) {
+    call->set_message("internal: the module has a digest that is too long to be told");
+    return ORCHID_ERROR;
+  }
+  std::memcpy(digest, made->c_str(), made->size() + 1);
   return ORCHID_OK;
 }
 

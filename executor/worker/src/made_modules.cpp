@@ -34,8 +34,10 @@ Result<std::string> MadeModules::make(std::span<const std::byte> content, std::s
   auto made = parts_.depot.ask(
       {.ask = ServiceAsk::make_module, .bytes = content.size(), .name = std::move(name)});
   if (!made) return fail(std::move(made.error()));
-  if (parts_.modules.find_digest(made->message) != nullptr) return std::move(made->message);
-  if (auto shared = link_and_share(*made); !shared) return fail(std::move(shared.error()));
+  const LoadedModule* const known = parts_.modules.find_digest(made->message);
+  if (known != nullptr && known->kept) return std::move(made->message);
+  if (auto shared = known != nullptr ? keep(*made) : link_and_share(*made); !shared)
+    return fail(std::move(shared.error()));
   return std::move(made->message);
 }
 
@@ -51,7 +53,7 @@ Result<void> MadeModules::fill_room(std::span<const std::byte> content) {
   return {};
 }
 
-Result<void> MadeModules::link_and_share(const ServiceClient::Answer& made) {
+Result<std::unique_ptr<LinkedModule>> MadeModules::link(const ServiceClient::Answer& made) {
   auto linked = link_code(made.file.get());
   if (!linked) return fail(ErrorCode::module_rejected, std::move(linked.error().message));
   if (const std::string why = initialise(**linked, parts_.hygiene); !why.empty()) {
@@ -59,15 +61,14 @@ Result<void> MadeModules::link_and_share(const ServiceClient::Answer& made) {
     left_.push_back(std::move(*linked));
     return fail(ErrorCode::module_rejected, "a static initialiser failed: " + why);
   }
+  return std::move(*linked);
+}
+
+Result<void> MadeModules::link_and_share(const ServiceClient::Answer& made) {
+  auto linked = link(made);
+  if (!linked) return fail(std::move(linked.error()));
   const auto shared = parts_.depot.ask({.ask = ServiceAsk::share_module, .name = made.message});
-  if (shared) {
-    place({.slot = slot_of(shared->bytes),
-           .generation = generation_of(shared->bytes),
-           .digest = made.message,
-           .quick = made.bytes == static_cast<std::uint64_t>(CompileTier::quick)},
-          std::move(*linked));
-    return {};
-  }
+  if (shared) return place(made, shared->bytes, std::move(*linked));
   if ((*linked)->has_initialisers()) {
     spoiled_ = "a module that its call has made could not be kept";
     left_.push_back(std::move(*linked));
@@ -75,9 +76,36 @@ Result<void> MadeModules::link_and_share(const ServiceClient::Answer& made) {
   return fail(shared.error());
 }
 
-void MadeModules::place(LoadedModule module, std::unique_ptr<LinkedModule> linked) {
-  const std::uint32_t slot = module.slot;
-  if (slot >= parts_.code.size()) return;
+/// The program has loaded it, or another member has made it. The agent may be about to have it
+/// dropped for another module: then it gets another place, and what is here is gone after the call.
+Result<void> MadeModules::keep(const ServiceClient::Answer& made) {
+  const auto shared = parts_.depot.ask({.ask = ServiceAsk::share_module, .name = made.message});
+  if (!shared) return fail(shared.error());
+  if (LoadedModule* const here =
+          parts_.modules.find(slot_of(shared->bytes), generation_of(shared->bytes))) {
+    here->kept = true;
+    return {};
+  }
+  auto linked = link(made);
+  if (linked) return place(made, shared->bytes, std::move(*linked));
+  spoiled_ = "a module that its call has made could not be loaded again";
+  return fail(std::move(linked.error()));
+}
+
+/// Whatever is in the place may be running, and is not touched.
+Result<void> MadeModules::place(const ServiceClient::Answer& made, std::uint64_t place,
+                                std::unique_ptr<LinkedModule> linked) {
+  const std::uint32_t slot = slot_of(place);
+  if (slot >= parts_.code.size() || parts_.code[slot] != nullptr) {
+    spoiled_ = "a module that its call has made has no place here";
+    left_.push_back(std::move(linked));
+    return fail(ErrorCode::no_capacity, "this member has no place for the module");
+  }
+  LoadedModule module{.slot = slot,
+                      .generation = generation_of(place),
+                      .digest = made.message,
+                      .quick = made.bytes == static_cast<std::uint64_t>(CompileTier::quick),
+                      .kept = true};
   for (const auto& [name, address] : linked->entries()) {
     module.entries.push_back(reinterpret_cast<EntryFunction>(address));
     module.names.push_back(name);
@@ -86,6 +114,7 @@ void MadeModules::place(LoadedModule module, std::unique_ptr<LinkedModule> linke
   parts_.modules.insert(std::move(module));
   parts_.code[slot] = std::move(linked);
   (void)send_packet(parts_.control, encode(WorkerMessage(report)));
+  return {};
 }
 
 }  // namespace orchid::executor

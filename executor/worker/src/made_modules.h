@@ -49,8 +49,11 @@ class MadeModules {
  private:
   [[nodiscard]] Result<std::string> make(std::span<const std::byte> content, std::string name);
   [[nodiscard]] Result<void> fill_room(std::span<const std::byte> content);
+  [[nodiscard]] Result<std::unique_ptr<LinkedModule>> link(const ServiceClient::Answer& made);
   [[nodiscard]] Result<void> link_and_share(const ServiceClient::Answer& made);
-  void place(LoadedModule module, std::unique_ptr<LinkedModule> linked);
+  [[nodiscard]] Result<void> keep(const ServiceClient::Answer& made);
+  [[nodiscard]] Result<void> place(const ServiceClient::Answer& made, std::uint64_t place,
+                                   std::unique_ptr<LinkedModule> linked);
 
   Parts parts_;
   std::string spoiled_;

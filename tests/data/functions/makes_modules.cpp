@@ -139,6 +139,14 @@ ORCHID_ENTRY(specialise_other) {
   const orchid_constant constant{"answer", &value, sizeof(value)};
   return orchid_specialise(call, base.c_str(), &constant, 1, nullptr);
 }
+/// Input: u64. Makes the module with this as its answer, again and again, until it is refused.
+ORCHID_ENTRY(specialise_often) {
+  if (input_size != sizeof(std::uint64_t)) return ORCHID_BAD_ARGUMENTS;
+  const orchid_constant constant{"answer", input, input_size};
+  std::int32_t status = ORCHID_OK;
+  while (status == ORCHID_OK) status = orchid_specialise(call, nullptr, &constant, 1, nullptr);
+  return status;
+}
 /// Input: u64 first, u64 count. So many modules, one for each number.
 ORCHID_ENTRY(specialise_many) {
   std::array<std::uint64_t, 2> range{};

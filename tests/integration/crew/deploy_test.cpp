@@ -178,8 +178,10 @@ TEST_CASE_FIXTURE(CrewFixture, "constants that a module does not have are refuse
   CHECK(crew.formations() == 1);
 }
 
-TEST_CASE_FIXTURE(CrewFixture, "a crew has so many modules, and no more") {
-  Crew crew = take({.workers = 2});
+TEST_CASE("a crew has so many modules, and no more") {
+  // Each counts as what it took to compile it well, too: that is not what ends it.
+  LocalExecutor executor({.programs = PROGRAMS, .spare = 1, .compile_quota = seconds(3600)});
+  Crew crew = take_crew(std::make_unique<ExecutorCrews>(executor), {.workers = 2});
   const CrewFunction many = maker(crew, "specialise_many");
   const Error error = error_of([&] {
     (void)many.invoke(1, raw_bytes(std::array<std::uint64_t, 2>{100, 100}),
@@ -187,7 +189,7 @@ TEST_CASE_FIXTURE(CrewFixture, "a crew has so many modules, and no more") {
   });
   check_clear(error, ErrorKind::function_error);
   CHECK(error.message().find("has 64 modules that its calls have made") != std::string::npos);
-  CHECK(walk_of(entry(crew, "walk").invoke(1, bytes_of({.left = 3}))).left == 0);
+  CHECK(walk_of(CrewFixture::entry(crew, "walk").invoke(1, bytes_of({.left = 3}))).left == 0);
 }
 
 TEST_CASE("compile time of what functions make has a quota, and what is known costs nothing") {
@@ -210,6 +212,13 @@ TEST_CASE("compile time of what functions make has a quota, and what is known co
   check_clear(large, ErrorKind::function_error);
   CHECK(large.message().starts_with("quota: "));
   CHECK(with(5) == 5);
+  // Nor is what is known given as often as anybody likes.
+  const Error often = error_of([&] {
+    (void)maker(crew, "specialise_often")
+        .invoke(1, raw_bytes(std::uint64_t{5}), {.deadline = seconds(30)});
+  });
+  check_clear(often, ErrorKind::function_error);
+  CHECK(often.message().starts_with("quota: "));
 }
 
 TEST_CASE("a call that is in no crew makes no modules") {

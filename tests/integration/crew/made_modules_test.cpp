@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -81,6 +82,30 @@ TEST_CASE_FIXTURE(CrewFixture, "what a program loads does not drop what its call
       CHECK(said.answer == 100 + i);
       CHECK(said.member == member);
     }
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE("a call may make what the program has loaded, and it stays there") {
+  LocalExecutor executor({.programs = PROGRAMS, .spare = 1, .compile_quota = seconds(3600)});
+  Crew crew = take_crew(std::make_unique<ExecutorCrews>(executor), {.workers = 2});
+  const auto echo = example("echo");
+  const CrewFunction loaded = crew.function(echo, "echo");
+  const CrewFunction deploy = maker(crew);
+  const CrewFunction go = maker(crew, "go_on");
+  for (std::uint32_t member = 1; member <= 2; ++member)
+    for (int times = 1; times <= 2; ++times)
+      CHECK(text_of(deploy.invoke(member, plan_of({}, echo))) == digest_of(echo));
+  for (std::uint32_t member = 1; member <= 2; ++member) {
+    CHECK(go.invoke(1, go_on(member, digest_of(echo) + ".echo")).output.empty());
+    CHECK(text_of(loaded.invoke(member, "hello")) == "hello");
+  }
+  // It counts as one that a call has made, as its place is kept.
+  const Error many = error_of([&] {
+    (void)maker(crew, "specialise_many")
+        .invoke(1, raw_bytes(std::array<std::uint64_t, 2>{100, 64}), {.deadline = seconds(100)});
+  });
+  check_clear(many, ErrorKind::function_error);
+  CHECK(many.message().find("has 64 modules that its calls have made") != std::string::npos);
   CHECK(crew.formations() == 1);
 }
 

@@ -22,6 +22,8 @@ class CompileQuota {
   static constexpr std::chrono::hours window{1};
   /// What a module counts for until it is compiled: how long that takes is not known before.
   static constexpr std::chrono::milliseconds expected{500};
+  /// At what a tenant asks for that may make nothing.
+  static constexpr double looks_in_a_second = 100;
   explicit CompileQuota(std::chrono::milliseconds most) : most_(most) {}
 
   /// A module that may be compiled counts as `expected` while this is there.
@@ -67,6 +69,21 @@ class CompileQuota {
                     "the program load them",
                     Seconds(used).count(), Seconds(most_).count(), wait)};
   }
+
+  /// Why what a tenant's function asks for is not even looked at now; nothing: it is. One that may
+  /// make nothing may still have what is known, but is not to keep the agent busy with that.
+  [[nodiscard]] std::optional<Failure> refusal_to_look(std::uint32_t tenant, MonotonicTime now) {
+    auto refused = refusal(tenant, now);
+    if (!refused) return std::nullopt;
+    Account& account = accounts_.try_emplace(tenant, Account{.since = now}).first->second;
+    const double since = std::chrono::duration<double>(now - account.looked).count();
+    account.looks = std::min(account.looks + since * looks_in_a_second, looks_in_a_second);
+    account.looked = now;
+    if (account.looks < 1) return refused;
+    account.looks -= 1;
+    return std::nullopt;
+  }
+
   void spend(std::uint32_t tenant, std::chrono::nanoseconds time, MonotonicTime now) {
     const Nanoseconds used = used_by(tenant, now);
     Account& account = accounts_[tenant];
@@ -80,6 +97,8 @@ class CompileQuota {
     Nanoseconds used{0};
     MonotonicTime since;
     std::shared_ptr<std::uint32_t> open = std::make_shared<std::uint32_t>(0);  // reservations
+    double looks = looks_in_a_second;                                          // left at `looked`
+    MonotonicTime looked;
   };
   [[nodiscard]] std::uint32_t open_of(std::uint32_t tenant) const {
     const auto account = accounts_.find(tenant);

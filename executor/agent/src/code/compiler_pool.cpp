@@ -157,10 +157,10 @@ void CompilerPool::ended(CompileSchedule::Process number, const ChildEvent& even
   processes_.erase(found);
   const bool over = entry.process->overrun() != CompilerProcess::Overrun::none;
   bool failed = false;
+  if (!stopped_ && entry.job != 0) charge(entry);
   if (!stopped_ && (over || !entry.put_down)) {
     log::warn("event=compiler_lost job={} what=\"{}\"", entry.job, describe(event));
     ++restarts_;
-    if (entry.job != 0) charge(entry);
     failed = entry.job != 0 && (over || jobs_.at(entry.job).attempts >= attempt_limit);
   } else if (entry.job != 0) {
     --jobs_.at(entry.job).attempts;

@@ -194,6 +194,7 @@ void LaneSession::not_made(const std::string& digest, const Failure& why) {
 }
 
 void LaneSession::load(const std::string& digest, const ModuleCode& code) {
+  const auto wanted = wanted_by_.extract(digest);
   // Its other code may have been found while this one was asked for once more; or a function has
   // made the same, and what it has made was loaded sooner than what the client asked for.
   if (worker_ != nullptr && worker_->is_loading(digest)) {
@@ -204,7 +205,6 @@ void LaneSession::load(const std::string& digest, const ModuleCode& code) {
     if (slot->kept) send_slot(digest, *slot, code.cores, {});
     return;
   }
-  const auto wanted = wanted_by_.extract(digest);
   // Of a GPU's code it is not known where it came from.
   if (knows_compiling_ && (code.cores.source == CodeSource::compiled || gpu_))
     send(LaneCompiling{.digest = digest, .over = true});

@@ -35,9 +35,8 @@ WorkerProcess::LoadDone LaneSession::when_made_loaded(const std::string& digest,
 }
 
 void LaneSession::load_made(const std::string& digest, const CodeService::Code& code) {
-  if (over_ || worker_ == nullptr || worker_->is_loading(digest) ||
-      worker_->find_slot(digest) != nullptr)
-    return;
+  // What its client has loaded stays, too, from now on.
+  if (over_ || worker_ == nullptr || worker_->keep(digest)) return;
   made_.insert(digest);
   has_code_ = true;
   worker_->load(
@@ -48,10 +47,13 @@ void LaneSession::load_made(const std::string& digest, const CodeService::Code& 
 std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
                                                      const CodeService::Code& code) {
   if (over_ || worker_ == nullptr) return std::nullopt;
-  made_.insert(digest);
-  has_code_ = true;
   WorkerProcess::LoadDone done;
-  if (!worker_->is_loading(digest)) done = when_made_loaded(digest, code);
+  if (worker_->expects_anew(digest)) {
+    // Where its client is waiting for it as well, that has its bytes.
+    if (!worker_->is_loading(digest)) made_.insert(digest);
+    has_code_ = true;
+    done = when_made_loaded(digest, code);
+  }
   const auto place = worker_->expect(
       {.digest = digest, .code = -1, .tier = code.tier, .due = {}, .kept = true}, std::move(done));
   return pack_place(place.slot, place.generation);

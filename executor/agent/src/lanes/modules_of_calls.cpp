@@ -17,7 +17,8 @@ namespace {
 /// Such a module is hashed in a tenth of a millisecond.
 constexpr ByteCount looked_at_freely = 64_KiB;
 
-/// No bytes have it: it is of a module, and of what its constants are set to.
+/// Of a module, and of what its constants are set to. Bytes that are this text have it as well, but
+/// are no module, and only their own tenant could mean them.
 std::string digest_with(std::string_view base, std::string_view constants) {
   const std::string text = fmt::format("orchid constants 1\n{}\n{}", base, constants);
   return digest_of(as_bytes(text));
@@ -67,6 +68,11 @@ void ModulesOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
                   {ErrorCode::bad_request,
                    "only a call of a crew makes modules: call the function through Client::crew"},
                   answer);
+  if (request.ask != ServiceAsk::share_module)
+    if (const auto refusal = quota_.refusal_to_look(tenant.uid, clock_now())) {
+      drop_room(making);
+      return refuse(worker, request.sequence, *refusal, answer);
+    }
   if (request.ask == ServiceAsk::create_module) return create(worker, request, answer);
   if (request.ask == ServiceAsk::make_module) return make(tenant, worker, request, answer);
   share(worker, request, answer);

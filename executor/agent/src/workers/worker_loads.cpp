@@ -26,35 +26,69 @@ std::size_t WorkerProcess::count(bool kept) const {
 }
 
 /// What is kept takes no room from what its client loads, and is not dropped for that.
-std::uint32_t WorkerProcess::choose_slot(bool kept) {
+WorkerProcess::Choice WorkerProcess::choose_slot(bool kept) {
   if (!free_slots_.empty()) {
     const std::uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
-    return slot;
+    return {.slot = slot};
   }
-  if (kept || count(false) < modules_per_worker) return next_slot_++;
+  if (kept || count(false) < modules_per_worker) return {.slot = next_slot_++};
   const auto oldest = std::ranges::min_element(
       slots_, {}, [](const auto& s) { return std::pair(s.second.kept, s.second.last_use); });
-  if (oldest == slots_.end() || oldest->second.kept) return next_slot_++;
+  if (oldest == slots_.end() || oldest->second.kept) return {.slot = next_slot_++};
   const std::uint32_t slot = oldest->second.slot;
   tell(Unload{slot});
   slots_.erase(oldest);
-  return slot;
+  return {.slot = slot, .replaces = true};
 }
 
-WorkerProcess::Place WorkerProcess::expect(const LoadRequest& request, LoadDone done) {
-  const auto asked = std::ranges::find_if(
-      loads_, [&](const auto& load) { return load.second.digest == request.digest; });
-  if (asked != loads_.end()) return {.slot = asked->second.slot, .generation = asked->first};
-  const Place place{.slot = choose_slot(request.kept), .generation = next_generation_++};
-  loads_.emplace(place.generation,
-                 PendingLoad{request.digest, request.tier, place.slot, place.generation == 1,
-                             request.due, request.kept, std::move(done)});
+WorkerProcess::Place WorkerProcess::add_load(const LoadRequest& request, LoadDone done) {
+  const Choice choice = choose_slot(request.kept);
+  const Place place{.slot = choice.slot, .generation = next_generation_++};
+  loads_.emplace(place.generation, PendingLoad{request.digest, request.tier, place.slot,
+                                               place.generation, place.generation == 1, request.due,
+                                               request.kept, choice.replaces, std::move(done)});
   return place;
 }
 
+const WorkerProcess::PendingLoad* WorkerProcess::find_load(const std::string& digest) const {
+  const auto asked = std::ranges::find_if(loads_, [&](const auto& load) {
+    return load.second.digest == digest && !load.second.replaces;
+  });
+  return asked == loads_.end() ? nullptr : &asked->second;
+}
+
+WorkerProcess::Place WorkerProcess::expect(const LoadRequest& request, LoadDone done) {
+  if (request.kept) keep(request.digest);
+  if (const WorkerSlot* const has = find_slot(request.digest))
+    return {.slot = has->slot, .generation = has->generation};
+  if (const PendingLoad* const asked = find_load(request.digest))
+    return {.slot = asked->slot, .generation = asked->generation};
+  return add_load(request, std::move(done));
+}
+
+bool WorkerProcess::keep(const std::string& digest) {
+  const auto has = slots_.find(digest);
+  if (has != slots_.end()) has->second.kept = true;
+  bool found = has != slots_.end();
+  for (auto& [generation, load] : loads_) {
+    if (load.digest != digest) continue;
+    load.kept = true;
+    found = true;
+  }
+  return found;
+}
+
+bool WorkerProcess::keeps(const std::string& digest) const {
+  const auto has = slots_.find(digest);
+  return (has != slots_.end() && has->second.kept) ||
+         std::ranges::any_of(loads_, [&](const auto& load) {
+           return load.second.digest == digest && load.second.kept;
+         });
+}
+
 void WorkerProcess::load(const LoadRequest& request, LoadDone done) {
-  const Place place = expect(request, std::move(done));
+  const Place place = add_load(request, std::move(done));
   tell(Load{.slot = place.slot,
             .generation = place.generation,
             .quick = request.tier == CompileTier::quick,
@@ -124,7 +158,12 @@ bool WorkerProcess::answer_load(const WorkerMessage& message) {
   auto pending = loads_.extract(found);
   ++loads_answered_;
   load_failed_ = load_failed_ || failed != nullptr;
-  if (loaded != nullptr) {
+  const auto known = slots_.find(pending.mapped().digest);
+  if (loaded != nullptr && known != slots_.end()) {
+    // A call has made the same meanwhile, in another place: calls go on there.
+    tell(Unload{loaded->slot});
+    pending.mapped().done(known->second, std::chrono::microseconds(loaded->link_us));
+  } else if (loaded != nullptr) {
     WorkerSlot slot{loaded->slot, loaded->generation,    loaded->entries,
                     ++uses_,      pending.mapped().tier, pending.mapped().kept};
     slots_[pending.mapped().digest] = slot;

@@ -171,16 +171,23 @@ class WorkerProcess {
   };
   void load(const LoadRequest& request, LoadDone done);
   /// The worker links that by itself, in a place that it is told of, and says so as if it had been
-  /// asked: `done` follows. If it has been asked, and has not come to it, the place is that one,
-  /// and who asked is told.
+  /// asked: `done` follows. If it has the module, the place is that one; and if it has been asked,
+  /// and has not come to it, likewise, and who asked is told. But the place of a module that was
+  /// dropped for it is not free before the worker's call has ended: then it is another one.
   struct Place {
     std::uint32_t slot = 0;
     std::uint32_t generation = 0;
   };
   [[nodiscard]] Place expect(const LoadRequest& request, LoadDone done);
-  /// It has that module or loads it, or may keep one more.
+  /// `expect` gives a place of its own, and `done` follows.
+  [[nodiscard]] bool expects_anew(const std::string& digest) const {
+    return !slots_.contains(digest) && find_load(digest) == nullptr;
+  }
+  /// From now on it is not dropped for another one. False: it neither has nor loads it.
+  bool keep(const std::string& digest);
+  /// It keeps that module, or may keep one more.
   [[nodiscard]] bool has_room_for(const std::string& digest) const {
-    return slots_.contains(digest) || is_loading(digest) || count(true) < modules_per_worker;
+    return keeps(digest) || count(true) < modules_per_worker;
   }
   /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
   /// two calls, under the same slot and generation.
@@ -314,16 +321,26 @@ class WorkerProcess {
     std::string digest;
     CompileTier tier;
     std::uint32_t slot;
+    std::uint32_t generation;
     bool first;
     std::optional<MonotonicTime> due;
     bool kept;
+    bool replaces;  // its slot was another module's, which the worker may still have there
     LoadDone done;
   };
   [[nodiscard]] LoadFailure failure_of(const PendingLoad& load, const ChildEvent& event,
                                        const std::string& why) const;
   void move_address_limit(std::int64_t bytes);
   [[nodiscard]] bool answer_load(const WorkerMessage& message);
-  [[nodiscard]] std::uint32_t choose_slot(bool kept);
+  struct Choice {
+    std::uint32_t slot = 0;
+    bool replaces = false;  // as PendingLoad says
+  };
+  [[nodiscard]] Choice choose_slot(bool kept);
+  [[nodiscard]] Place add_load(const LoadRequest& request, LoadDone done);
+  /// Whose place may be given away; null: there is none.
+  [[nodiscard]] const PendingLoad* find_load(const std::string& digest) const;
+  [[nodiscard]] bool keeps(const std::string& digest) const;
   /// Modules that it has or loads, and keeps, or does not.
   [[nodiscard]] std::size_t count(bool kept) const;
   [[nodiscard]] std::string last_place() const;

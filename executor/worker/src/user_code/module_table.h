@@ -26,6 +26,7 @@ struct LoadedModule {
   std::vector<EntryFunction> entries;  // in the same order
   bool quick = false;                  // code of that tier
   bool on_gpu = false;                 // where its kernels run
+  bool kept = false;                   // a call here has made it: the agent never has it dropped
   /// Code that was replaced: something that a call has left behind may still point to it.
   std::unique_ptr<LinkedModule> replaced;
 };

@@ -31,6 +31,26 @@ TEST_CASE("a tenant that has used its compile time waits, and others do not") {
   CHECK_FALSE(quota.refusal(2, start).has_value());
 }
 
+TEST_CASE("who has used its compile time is given what is known, so many times a second") {
+  CompileQuota quota(seconds(60));
+  const MonotonicTime start{};
+  for (int i = 0; i < 1000; ++i) CHECK_FALSE(quota.refusal_to_look(1, start).has_value());
+  quota.spend(1, seconds(70), start);
+  for (int i = 0; i < CompileQuota::looks_in_a_second; ++i)
+    CHECK_FALSE(quota.refusal_to_look(1, start).has_value());
+  const auto refused = quota.refusal_to_look(1, start);
+  REQUIRE(refused.has_value());
+  CHECK(refused->code == ErrorCode::quota);
+  CHECK_FALSE(quota.refusal_to_look(2, start).has_value());
+  const MonotonicTime later = start + std::chrono::milliseconds(25);
+  for (const bool refuses : {false, false, true})
+    CHECK(quota.refusal_to_look(1, later).has_value() == refuses);
+  // Nothing is saved up.
+  for (int i = 0; i < CompileQuota::looks_in_a_second; ++i)
+    CHECK_FALSE(quota.refusal_to_look(1, start + minutes(1)).has_value());
+  CHECK(quota.refusal_to_look(1, start + minutes(1)).has_value());
+}
+
 TEST_CASE("compile time comes back evenly") {
   CompileQuota quota(seconds(60));
   const MonotonicTime start{};

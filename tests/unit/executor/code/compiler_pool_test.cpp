@@ -86,6 +86,22 @@ TEST_CASE("what compilers spend on a module is told, whatever comes of it") {
   }
 }
 
+TEST_CASE("what a compiler has spent is told when it is ended in the middle of a module") {
+  FakeCompilers compilers;
+  (void)compilers.compile(1, "ok").value();  // so that the next request goes out at once
+  std::size_t told = 0;
+  bool done = false;
+  compilers.pool.compile({.tenant = 1,
+                          .module = module_that("waits"),
+                          .size = ByteCount{8},
+                          .spent = [&](std::chrono::microseconds) { ++told; }},
+                         [&](const Result<CompilerPool::Compiled>&) { done = true; });
+  compilers.pool.pause(true);
+  compilers.run_until([&] { return told > 0; });
+  CHECK(told == 1);
+  CHECK_FALSE(done);  // it waits for the next one
+}
+
 TEST_CASE("that a module waits for a compiler is no time that is spent on it") {
   constexpr std::chrono::milliseconds long_wait{400};
   FakeCompilers compilers;

@@ -1,6 +1,10 @@
 // Which modules a worker drops for others.
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
 #include <string>
 
 #include "workers/worker_process.h"
@@ -62,6 +66,65 @@ TEST_CASE("what a worker is told of a place is true of what it was asked for bef
   CHECK(modules.process.take_answer(
       Loaded{.slot = place.slot, .generation = place.generation, .entries = {"e"}}));
   CHECK(loaded == 1);
+}
+
+TEST_CASE("what a call makes again stays, though the program has loaded it before") {
+  Modules modules;
+  modules.load("program's");
+  const WorkerSlot before = *modules.process.find_slot("program's");
+  CHECK_FALSE(modules.process.expects_anew("program's"));
+  const auto place =
+      modules.process.expect({.digest = "program's", .due = {}, .kept = true}, nullptr);
+  CHECK(place.slot == before.slot);
+  CHECK(place.generation == before.generation);
+  CHECK_FALSE(modules.process.is_loading());
+  modules.process.load({.digest = "elsewhere", .due = {}}, [](const auto&, auto) {});
+  CHECK(modules.process.keep("elsewhere"));  // another member has made it
+  CHECK_FALSE(modules.process.keep("nobody's"));
+  const auto asked = modules.process.expect({.digest = "elsewhere", .due = {}}, nullptr);
+  REQUIRE(modules.process.take_answer(
+      Loaded{.slot = asked.slot, .generation = asked.generation, .entries = {"e"}}));
+  for (std::size_t i = 0; i < 2 * modules_per_worker; ++i) modules.load(numbered("others", i));
+  CHECK(modules.has("program's"));
+  CHECK(modules.has("elsewhere"));
+}
+
+TEST_CASE("what a program has loaded has room among what a worker keeps only as a made one has") {
+  Modules modules;
+  modules.load("program's");
+  CHECK(modules.process.has_room_for("program's"));
+  for (std::size_t i = 0; i < modules_per_worker; ++i)
+    modules.load(numbered("made", i), /*kept=*/true);
+  CHECK_FALSE(modules.process.has_room_for("program's"));
+}
+
+TEST_CASE("a call's module has no place that the worker has not heard is free") {
+  Modules modules;
+  for (std::size_t i = 0; i < modules_per_worker; ++i) modules.load(numbered("own", i));
+  const std::uint32_t running = modules.process.find_slot("own0")->slot;
+  for (std::size_t i = 1; i < modules_per_worker; ++i) CHECK(modules.has(numbered("own", i)));
+  std::optional<std::uint32_t> asked;
+  std::optional<std::uint32_t> made;
+  const auto into = [](std::optional<std::uint32_t>& slot) {
+    return [&slot](const std::expected<WorkerSlot, LoadFailure>& loaded, auto) {
+      slot = loaded.value().slot;
+    };
+  };
+  modules.process.load({.digest = "d", .due = {}}, into(asked));
+  REQUIRE_FALSE(modules.has("own0"));  // its place is for the new one, after the call
+  CHECK(modules.process.expects_anew("d"));
+  const auto place = modules.process.expect({.digest = "d", .due = {}, .kept = true}, into(made));
+  CHECK(place.slot != running);
+  CHECK_FALSE(modules.process.expects_anew("d"));
+  REQUIRE(modules.process.take_answer(
+      Loaded{.slot = place.slot, .generation = place.generation, .entries = {"e"}}));
+  CHECK(made == place.slot);
+  // It loads it as it was asked to, and then has it twice: one is enough.
+  REQUIRE(modules.process.take_answer(
+      Loaded{.slot = running, .generation = place.generation - 1, .entries = {"e"}}));
+  CHECK(asked == place.slot);
+  CHECK_FALSE(modules.process.is_loading());
+  CHECK(modules.process.find_slot("d")->kept);
 }
 
 }  // namespace orchid::executor
