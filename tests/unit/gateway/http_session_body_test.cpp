@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -110,6 +111,22 @@ Pipe answer_from_a_pipe(SessionFixture& fixture, const std::function<void()>& be
   fixture.run();
   return pipe;
 }
+
+/// While it lives no descriptor can be opened.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none{.rlim_cur = 1, .rlim_max = before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 }  // namespace
 
@@ -406,13 +423,9 @@ TEST_CASE("what comes out of a pipe is an answer's body, as it comes") {
 TEST_CASE("a pipe's body ends when no descriptor is left to wait with, and nothing else does") {
   SessionFixture fixture;
   fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const Pipe pipe = answer_from_a_pipe(fixture, [&before] {
-    const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  });
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  std::optional<NoDescriptors> none;
+  const Pipe pipe = answer_from_a_pipe(fixture, [&none] { none.emplace(); });
+  none.reset();
   CHECK(fixture.received().contains("Content-Length: 6\r\n"));
   char more = 0;
   CHECK(::recv(fixture.client.get(), &more, 1, MSG_DONTWAIT) == 0);
