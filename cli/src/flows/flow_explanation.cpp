@@ -61,9 +61,12 @@ std::string names_of(const Document& nodes) {
   return text;
 }
 
-/// Keys of other calls may begin with that of this one.
+bool has_calls(const Document& node) { return node.contains("calls") && !node["calls"].empty(); }
+
+/// Empty: it is not among those that the gateway lists. Keys of other calls may begin with that of
+/// this one, and the newest of all these are listed.
 std::string newest_call(Shell& shell, const std::string& flow, const Document& node) {
-  if (!node.contains("calls") || node["calls"].empty()) return {};
+  if (!has_calls(node)) return {};
   const std::string key = fmt::format("{}-{}", flow, node["calls"].back().get<std::uint64_t>());
   const Answer answer(shell.client().get("/v1/invocations?limit=1000&key=" + key));
   std::string invocation;
@@ -117,6 +120,8 @@ NodeExplanation explain_node(Shell& shell, const std::string& id, const std::str
       print_document(shell, document);
     } else {
       print_node(shell, flow, nodes, node);
+      if (has_calls(node) && invocation.empty())
+        shell.print_line("  its newest call is not listed any more, or not yet");
     }
     return {.status = ExitStatus::ok, .invocation = invocation};
   }

@@ -144,7 +144,12 @@ void Session::write_later() {
 void Session::write_when_pipe_has_more() {
   pollfd there{.fd = response_.file->file.get(), .events = POLLIN, .revents = 0};
   if (::poll(&there, 1, 0) > 0) return write_later();
-  if (!pipe_) pipe_.emplace(socket_.get_executor(), ::dup(there.fd));
+  if (!pipe_) {
+    // Not in a child that is started meanwhile: it would keep a body alive that was given up.
+    const int copy = ::fcntl(there.fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) return close();  // no descriptor is left: the client sees a body that is cut off
+    pipe_.emplace(socket_.get_executor(), copy);
+  }
   pipe_->async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [self = shared_from_this()](const boost::system::error_code& failed) {
                       if (failed || self->state_ != State::answering) return;

@@ -135,8 +135,7 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                 .hosts = hosts_,
                 .times = {},
                 .workers = std::max(room.workers, 1U),
-                .window = std::max(room.window, 1U),
-                .calls_in_watts = calls_in_watts_};
+                .window = std::max(room.window, 1U)};
   for (const auto& [function, times] : times_) all.times.push_back(times);
   for (const std::uint32_t node : running_) {
     const std::uint64_t left = engine.not_started(node);

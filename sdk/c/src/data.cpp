@@ -84,7 +84,7 @@ class File {
  public:
   File(const std::string& path, int flags)
       : file_(::open(path.c_str(), flags | O_CLOEXEC, 0666)), path_(path) {
-    if (file_ < 0) throw_errno((flags == O_RDONLY ? "read " : "write ") + path);
+    if (file_ < 0) throw_errno(((flags & O_ACCMODE) == O_RDONLY ? "read " : "write ") + path);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -198,7 +198,7 @@ orchid_status orchid_data_put_file(orchid_client* client, const char* name, cons
                                    const orchid_data_options* options,
                                    const orchid_data_info** made) {
   return guarded([&] {
-    const File file(path, O_RDONLY);
+    const File file(path, O_RDONLY | O_NONBLOCK);  // a FIFO without a writer is refused at once
     const auto read = [&file](std::span<std::byte> room) { return file.read(room); };
     return hand_out(
         show(client->client.put_data(text_of(name), file.size(), read, options_of(options))), made);

@@ -31,6 +31,17 @@ orchid::MemoryRows rows_of(const orchid_memory_rows& rows) {
 /// Of rows that are not within the memory it is not looked at.
 std::size_t size_of(const orchid_memory_rows& rows) { return rows.row * rows.count; }
 
+/// Rows whose size overflows are not within any memory, which is told of them when they run.
+void require_one_place(const orchid_memory_step& step) {
+  const bool has_bytes = step.rows.row > 0 && step.rows.count > 0;
+  if (has_bytes && (step.put == nullptr) == (step.get == nullptr))
+    throw orchid::Error({.kind = orchid::ErrorKind::bad_request,
+                         .message = step.put == nullptr
+                                        ? "a step of orchid_memory_run has neither put nor get"
+                                        : "a step of orchid_memory_run has both put and get",
+                         .hint = "set one of them, and leave the other one NULL"});
+}
+
 orchid_status hand_out(orchid_memory** memory, orchid::RemoteMemory taken) {
   *memory = std::make_unique<orchid_memory>(std::move(taken)).release();
   return ORCHID_STATUS_OK;
@@ -115,6 +126,7 @@ orchid_status orchid_memory_run(orchid_memory* memory, const orchid_memory_step*
   return guarded([&] {
     orchid::MemoryBatch batch = memory->memory.batch();
     for (const orchid_memory_step& step : std::span(steps, count)) {
+      require_one_place(step);
       if (step.put != nullptr)
         batch.put(rows_of(step.rows), bytes_of(step.put, size_of(step.rows)));
       else

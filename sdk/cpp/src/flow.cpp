@@ -76,6 +76,10 @@ FlowJson node_of(const char* kind, const FlowNodeOptions& options) {
 }
 
 void add_until(FlowJson& node, bool found, const std::string& function) {
+  if (found && !function.empty())
+    throw Error({.kind = ErrorKind::bad_request,
+                 .message = "a node has until_found, and until = '" + function + "' as well",
+                 .hint = "set one of them"});
   if (found) node["until"] = "found";
   if (!function.empty()) node["until"] = {{"function", function}};
 }

@@ -226,6 +226,8 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
       options.state.empty()
           ? flow::Engine::start(plan, values_of(client, plan, inputs), engine_options)
           : flow::Engine::resume(plan, options.state, engine_options));
+  const std::unique_ptr<flow::Tuner> tuner = value_or_throw(flow::make_tuner(plan));
+  if (tuner != nullptr) tuner->set_hosts(flow::host_situations(client.get("/v1/hosts")));
   const auto inbox = std::make_shared<flow::FlowInbox>();
   const std::stop_callback cancel(options.stop, [&inbox] { inbox->put_interrupt(true); });
   const unsigned threads = options.calls_at_once == 0 ? 2 * options.workers : options.calls_at_once;
@@ -238,8 +240,6 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
                         .key = engine.key()},
                        inbox);
   if (options.calls_at_once == 0) engine.set_window(made.calls->window());
-  const std::unique_ptr<flow::Tuner> tuner = value_or_throw(flow::make_tuner(plan));
-  if (tuner != nullptr) tuner->set_hosts(flow::host_situations(client.get("/v1/hosts")));
   Told told(plan, engine, *inbox, options);
   flow::drive({.plan = plan,
                .engine = engine,

@@ -27,6 +27,9 @@ auto row_of(All& matrix, std::uint64_t i) {
 
 bool put(orchid::LeasedMemory& memory, const Numbers& matrix) {
   orchid::LeasedBatch batch = memory.batch();
+  const orchid::LeasedRows too_long{.offset = 0, .row = number_size * matrix.size() + 1};
+  if (batch.put(too_long, std::as_bytes(std::span(matrix))).run()) return false;
+  // That one is forgotten.
   for (std::uint64_t i = 0; i < n; ++i)
     batch.put(i * n * number_size, std::as_bytes(row_of(matrix, i)));
   return batch.run();

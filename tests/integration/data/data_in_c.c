@@ -3,6 +3,8 @@
 #include <orchid/orchid.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { large = 3 << 20 };
 
@@ -69,6 +71,9 @@ static int go_through_files(orchid_client* client, const char* folder) {
   EXPECT(file != NULL && fwrite(content, 1, large, file) == large && fclose(file) == 0);
   EXPECT(orchid_data_put_file(client, "missing", to, NULL, NULL) == ORCHID_STATUS_NOT_FOUND);
   EXPECT(orchid_data_put_file(client, "missing", folder, NULL, NULL) == ORCHID_STATUS_BAD_REQUEST);
+  EXPECT(mkfifo(to, 0600) == 0); /* into which nobody writes */
+  EXPECT(orchid_data_put_file(client, "missing", to, NULL, NULL) == ORCHID_STATUS_BAD_REQUEST);
+  EXPECT(unlink(to) == 0);
   EXPECT(orchid_data_put_file(client, NULL, from, NULL, &made) == ORCHID_STATUS_OK);
   EXPECT(made->size == large && strcmp(made->name, "") == 0);
   EXPECT(orchid_data_get_file(client, "missing", to) == ORCHID_STATUS_NOT_FOUND);

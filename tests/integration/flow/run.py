@@ -14,6 +14,7 @@ from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
 MANY = 1_000_000
+MANY_TIMEOUT_S = 240  # on cores that others use as well
 LENGTH_4 = ("--input", "digest=098f6bcd4621d373cade4e832627b4f6", "--input", "alphabet=abcdefghijklmnopqrstuvwxyz", "--input", "length=4")
 
 
@@ -150,7 +151,7 @@ def deadlines_pass(site):
 def many_pieces(site):
     """A partitioner that gives a million, and so many calls of a map."""
     text = of_map("twice", ", merge: parts.length")
-    done = site.orchid("flow", "run", flow(site, "many", text), "--input", f"n={MANY}", "--workers", "2")
+    done = site.orchid("flow", "run", flow(site, "many", text), "--input", f"n={MANY}", "--workers", "2", timeout=MANY_TIMEOUT_S)
     expect("many pieces", json.loads(done.stdout), MANY)
 
 

@@ -84,6 +84,24 @@ static int go_together(orchid_memory* memory) {
   return 1;
 }
 
+/* Each step says where its bytes are, once: else none is done. */
+static int steps_that_are_no_steps(orchid_memory* memory) {
+  uint64_t there[] = {7, 7, 7}, here[] = {8, 8, 8};
+  const orchid_memory_rows numbers = {.offset = 0, .row = 8, .count = 1};
+  orchid_memory_step steps[] = {{.rows = numbers, .put = there}, {.rows = numbers}};
+  EXPECT(orchid_memory_put(memory, 0, here, 8) == ORCHID_STATUS_OK);
+  EXPECT(orchid_memory_run(memory, steps, 2) == ORCHID_STATUS_BAD_REQUEST);
+  EXPECT(strstr(orchid_last_error(), "neither put nor get") != NULL);
+  steps[1].put = there;
+  steps[1].get = here;
+  EXPECT(orchid_memory_run(memory, steps, 2) == ORCHID_STATUS_BAD_REQUEST);
+  EXPECT(strstr(orchid_last_error(), "both put and get") != NULL);
+  EXPECT(orchid_memory_get(memory, 0, &here[1], 8) == ORCHID_STATUS_OK && here[1] == 8);
+  const orchid_memory_step none = {.rows = {.row = 8, .stride = 8}};
+  EXPECT(orchid_memory_run(memory, &none, 1) == ORCHID_STATUS_OK); /* no row is no byte */
+  return 1;
+}
+
 /* A program takes a lease for a call, and looks afterwards at what that has done. */
 static int hand_on(orchid_client* client, const char* module) {
   const orchid_memory_options options = {.bytes = size, .host = "host0", .duration_ms = 120000};
@@ -118,7 +136,8 @@ static int use(orchid_client* client, const char* module) {
   EXPECT(orchid_memory_take(client, &nowhere, &memory) == ORCHID_STATUS_NO_CAPACITY);
   EXPECT(orchid_memory_take(client, &options, &memory) == ORCHID_STATUS_OK);
   const int good = put_and_get(memory) && come_later(memory) && go_in_rows(memory) &&
-                   go_together(memory) && hand_on(client, module);
+                   go_together(memory) && steps_that_are_no_steps(memory) &&
+                   hand_on(client, module);
   orchid_memory_free(memory);
   return good;
 }

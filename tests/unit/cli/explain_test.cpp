@@ -60,6 +60,15 @@ TEST_CASE("a node of a flow is explained by what was decided of it, and by its n
   CHECK(document.at("invocation") == "i-0000000000000007");
 }
 
+TEST_CASE("of a node whose newest call is not listed, that is told") {
+  FakeGateway gateway(answer);
+  const Ran first = orchid(gateway, {"explain", "fl-0123456789abcdef", "first"});
+  CHECK(first.status == 0);
+  CHECK(tells(first.out, "  its newest call is not listed any more, or not yet\n"));
+  const Ran last = orchid(gateway, {"explain", "fl-0123456789abcdef", "last"});
+  CHECK_FALSE(tells(last.out, "newest call"));  // there is none
+}
+
 TEST_CASE("of a node that waits, it is told for what") {
   FakeGateway gateway(answer);
   const Ran last = orchid(gateway, {"explain", "fl-0123456789abcdef", "last"});

@@ -90,6 +90,23 @@ TEST_CASE("options of an optimiser that are no JSON object are refused at once")
   CHECK_THROWS_AS(flow.optimise("power", "120"), Error);
 }
 
+TEST_CASE("a node that is to end in two ways is refused at once") {
+  Flow flow("f");
+  const auto refused = [](auto add) {
+    try {
+      add();
+      FAIL("it was taken");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::bad_request);
+      CHECK(std::string(error.what()).find("until = 'large'") != std::string::npos);
+    }
+  };
+  refused([&] {
+    flow.iterate("a", {.function = "twice", .times = 9, .until_found = true, .until = "large"});
+  });
+  refused([&] { flow.map("b", {.each = {"twice"}, .until_found = true, .until = "large"}); });
+}
+
 TEST_CASE("a value that is no JSON is refused at once") {
   Flow built("built");
   const auto a = built.call("a", "twice");

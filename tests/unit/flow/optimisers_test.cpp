@@ -203,12 +203,16 @@ TEST_CASE("power says whether it goes by reports or by declared watts") {
   decided = ask(power, situation);
   CHECK(decided.open_calls == 3U);
   CHECK(decided.nodes[0].why.find("by what hosts report") != std::string::npos);
-  // Of those 15 W the flow's own calls drew 10 each: one of two, since two cores are leased.
-  situation.hosts[0].cores_free = 6;
-  situation.calls_in_watts = 1;
-  CHECK(ask(power, situation).open_calls == 4U);
-  situation.calls_in_watts = 7;  // no more than is drawn and leased
-  CHECK(ask(power, situation).open_calls == 4U);
+  // A host that is drained, and reports nothing, is left out.
+  situation.hosts.push_back({.name = "b", .kind = "cpu", .cores = 8, .cores_free = 0});
+  decided = ask(power, situation);
+  CHECK(decided.open_calls == 3U);
+  CHECK(decided.nodes[0].why.find("by what hosts report") != std::string::npos);
+  // Where no host has a core free, workers come from elsewhere, or later.
+  situation.hosts[0].cores_free = 0;
+  decided = ask(power, situation);
+  CHECK(decided.open_calls == 8U);
+  CHECK(decided.nodes[0].why.find("by declared watts") != std::string::npos);
   situation.hosts.clear();
   CHECK(ask(power, situation).open_calls == 8U);  // no more than 11, and the window
 }

@@ -39,7 +39,10 @@ struct Functions {
   FakeAnswer answer(const FakeRequest& request) {
     if (request.method == "GET")
       return {.body = R"json({"name":"math","version":"sha256:aa","entries":[
-        {"name":"twice","signature":"u64(u64)"},{"name":"five","signature":"u64(u64)"}]})json"};
+        {"name":"twice","signature":"u64(u64)"},{"name":"five","signature":"u64(u64)"}],
+        "targets":[{"arch":"x86_64","kind":"bitcode"}],"size":1})json"};
+    if (request.target.starts_with("/v1/leases"))
+      return {.status = 400, .body = R"({"detail":"there are no workers"})"};
     ++calls;
     const std::uint64_t number = number_in(request.body);
     const bool is_five = request.target.find("five") != std::string::npos;
@@ -92,6 +95,22 @@ TEST_CASE("a flow that a program has built runs, and gives typed outputs") {
   CHECK(error_of([&] { (void)result.get<double>("result"); }).kind() ==
         ErrorKind::signature_mismatch);
   CHECK(error_of([&] { (void)result.json("none"); }).kind() == ErrorKind::not_found);
+}
+
+TEST_CASE("optimisers are told of hosts as they are before the flow has workers") {
+  Functions functions;
+  Flow flow = twice_all("math.twice");
+  flow.optimise("power", R"({"watts": 40})");
+  const Error error = error_of(
+      [&] { (void)run_flow(functions.client, flow, FlowInputs().set("numbers", Numbers{1}), {}); });
+  CHECK_MESSAGE(error.message().find("there are no workers") != std::string::npos, error.what());
+  std::vector<std::string> asked;
+  for (const FakeRequest& request : functions.gateway.requests())
+    if (request.target == "/v1/hosts" || request.target.starts_with("/v1/leases"))
+      asked.push_back(request.method + " " + request.target.substr(0, request.target.find('?')));
+  REQUIRE(asked.size() >= 2);
+  CHECK(asked[0] == "GET /v1/hosts");
+  CHECK(asked[1] == "POST /v1/leases");
 }
 
 TEST_CASE("inputs may be texts, and are compared with the flow's types") {

@@ -1,14 +1,20 @@
 // Bodies that are not held in memory: a request's on its way into a sink, a file as an answer's.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -91,6 +97,36 @@ std::string receive_all(SessionFixture& fixture) {
 std::string body_of(const std::string& answer) {
   return answer.substr(answer.find("\r\n\r\n") + 4);
 }
+
+/// Six bytes that come by a pipe; it is empty.
+Pipe answer_from_a_pipe(SessionFixture& fixture, const std::function<void()>& before = [] {}) {
+  Pipe pipe = make_pipe().value();
+  for (const UniqueFd* end : {&pipe.reader, &pipe.writer})
+    REQUIRE(::fcntl(end->get(), F_SETFL, O_NONBLOCK) == 0);
+  Response response = answer_of(200);
+  response.file =
+      std::make_shared<const FileBody>(UniqueFd{}, std::move(pipe.reader), 0, 6, /*is_pipe=*/true);
+  before();
+  fixture.reply->send(std::move(response));
+  fixture.run();
+  return pipe;
+}
+
+/// While it lives no descriptor can be opened.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none{.rlim_cur = 1, .rlim_max = before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 }  // namespace
 
@@ -357,15 +393,8 @@ TEST_CASE("a client that reads no more of a file is not waited for, and the file
 
 TEST_CASE("what comes out of a pipe is an answer's body, as it comes") {
   SessionFixture fixture;
-  Pipe pipe = make_pipe().value();
-  for (const UniqueFd* end : {&pipe.reader, &pipe.writer})
-    REQUIRE(::fcntl(end->get(), F_SETFL, O_NONBLOCK) == 0);
   fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
-  Response response = answer_of(200);
-  response.file =
-      std::make_shared<const FileBody>(UniqueFd{}, std::move(pipe.reader), 0, 6, /*is_pipe=*/true);
-  fixture.reply->send(std::move(response));
-  fixture.run();
+  Pipe pipe = answer_from_a_pipe(fixture);
   const std::string head = fixture.received();
   CHECK(head.contains("Content-Length: 6\r\n"));
   CHECK(head.ends_with("\r\n\r\n"));
@@ -389,6 +418,38 @@ TEST_CASE("what comes out of a pipe is an answer's body, as it comes") {
     char more = 0;
     CHECK(::recv(fixture.client.get(), &more, 1, MSG_DONTWAIT) == 0);
   }
+}
+
+TEST_CASE("a pipe's body ends when no descriptor is left to wait with, and nothing else does") {
+  SessionFixture fixture;
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::optional<NoDescriptors> none;
+  const Pipe pipe = answer_from_a_pipe(fixture, [&none] { none.emplace(); });
+  none.reset();
+  CHECK(fixture.received().contains("Content-Length: 6\r\n"));
+  char more = 0;
+  CHECK(::recv(fixture.client.get(), &more, 1, MSG_DONTWAIT) == 0);
+  pollfd writer{.fd = pipe.writer.get(), .events = 0, .revents = 0};
+  CHECK(::poll(&writer, 1, 0) == 1);
+  CHECK((writer.revents & POLLERR) != 0);  // who writes the body is told
+}
+
+TEST_CASE("programs that are started while a pipe's body is waited for do not hold it") {
+  SessionFixture fixture;
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Pipe pipe = answer_from_a_pipe(fixture);
+  struct stat of_pipe{};
+  REQUIRE(::fstat(pipe.writer.get(), &of_pipe) == 0);
+  int readers = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int number = std::stoi(entry.path().filename().string());
+    struct stat status{};
+    if (number == pipe.writer.get() || ::fstat(number, &status) != 0) continue;
+    if (status.st_dev != of_pipe.st_dev || status.st_ino != of_pipe.st_ino) continue;
+    ++readers;
+    CHECK((::fcntl(number, F_GETFD) & FD_CLOEXEC) != 0);
+  }
+  CHECK(readers == 2);  // the body's own, and the one that waits
 }
 
 }  // namespace orchid::gateway

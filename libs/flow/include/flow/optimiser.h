@@ -61,11 +61,10 @@ struct FunctionTimes {
 
 struct Situation {
   std::vector<ReadyNode> nodes;
-  std::vector<HostSituation> hosts;  // none: not known
+  std::vector<HostSituation> hosts;  // before the flow had workers; none: not known
   std::vector<FunctionTimes> times;
-  std::uint32_t workers = 1;         // that run calls side by side
-  std::uint32_t window = 1;          // calls that may be open
-  std::uint32_t calls_in_watts = 0;  // of this flow, that ran when hosts said what they draw
+  std::uint32_t workers = 1;  // that run calls side by side
+  std::uint32_t window = 1;   // calls that may be open
   [[nodiscard]] const FunctionTimes* times_of(std::string_view function) const;
 };
 

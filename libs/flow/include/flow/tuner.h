@@ -25,11 +25,8 @@ class Tuner {
 
   void see(const Action& action, Time now);
   void see(const Event& event, Time now);
-  /// As they are now: what they draw is with the calls that are open.
-  void set_hosts(std::vector<HostSituation> hosts) {
-    hosts_ = std::move(hosts);
-    calls_in_watts_ = static_cast<std::uint32_t>(open_.size());
-  }
+  /// As they are before the flow has workers: its own cores are free, and draw nothing yet.
+  void set_hosts(std::vector<HostSituation> hosts) { hosts_ = std::move(hosts); }
 
   struct Room {
     std::uint32_t workers = 1;
@@ -63,7 +60,6 @@ class Tuner {
   const Plan& plan_;
   std::vector<std::unique_ptr<Optimiser>> optimisers_;
   std::vector<HostSituation> hosts_;
-  std::uint32_t calls_in_watts_ = 0;
   std::unordered_map<std::uint64_t, Open> open_;  // by the number of the call
   std::map<std::string, FunctionTimes, std::less<>> times_;
   std::set<std::uint32_t> running_;

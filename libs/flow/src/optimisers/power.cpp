@@ -15,23 +15,6 @@ namespace {
 
 constexpr std::size_t most_steps = 4096;
 
-/// What hosts draw without this flow. On which of them its calls ran is not known: they are taken
-/// to be spread over the cores that were leased.
-void leave_out(std::uint32_t calls, std::vector<HostSituation>& hosts) {
-  const auto leased = [](const HostSituation& host) {
-    return host.cores - std::min(host.cores, host.cores_free);
-  };
-  std::uint64_t all = 0;
-  for (const HostSituation& host : hosts) all += leased(host);
-  if (all == 0) return;
-  const double part = std::min(static_cast<double>(calls) / static_cast<double>(all), 1.0);
-  for (HostSituation& host : hosts) {
-    const double own = part * leased(host);
-    if (host.watts) host.watts = std::max(*host.watts - own * host.watts_per_core, 0.0);
-    host.cores_free += static_cast<std::uint32_t>(own);
-  }
-}
-
 class Power final : public Optimiser {
  public:
   Power(double watts, double watts_per_core) : watts_(watts), watts_per_core_(watts_per_core) {}
@@ -43,15 +26,17 @@ class Power final : public Optimiser {
         watts_, watts_per_core_);
   }
   [[nodiscard]] Result<Decided> decide(const Situation& situation) override {
+    // Hosts that are drained or full run none of its calls.
     std::vector<HostSituation> hosts = situation.hosts;
-    // Where no host is known each call is taken for one core of a host that draws nothing else.
+    std::erase_if(hosts, [](const HostSituation& host) { return host.cores_free == 0; });
+    bool is_measured = !hosts.empty();
+    // Where it will run is not known: each call is taken for one core of a host that draws nothing
+    // else.
     if (hosts.empty()) hosts.push_back({.cores = situation.window, .cores_free = situation.window});
-    bool is_measured = !situation.hosts.empty();
     for (HostSituation& host : hosts) {
       is_measured = is_measured && host.watts.has_value();
       if (host.watts_per_core <= 0) host.watts_per_core = watts_per_core_;
     }
-    leave_out(situation.calls_in_watts, hosts);
     std::uint32_t cores = 0;
     for (const std::uint32_t count : cores_within(hosts, watts_)) cores += count;
     Decided decided{.nodes = {}, .open_calls = std::max(cores, 1U)};

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "orchid/function.hpp"
@@ -64,15 +65,15 @@ class LeasedBatch {
   /// Returns when all are on their way, and forgets them: what is put may be changed again. 16
   /// parts of 64 KiB of a memory are on their way at most; for more, this waits.
   [[nodiscard]] std::optional<LeasedSteps> start() {
-    if (!fits_) {
+    const std::vector<orchid_leased_step> steps = std::exchange(steps_, {});
+    if (!std::exchange(fits_, true)) {
       constexpr std::string_view why = "bytes that are given for rows of leased memory do not fit";
       orchid_error(call_->handle(), why.data(), why.size());
       return std::nullopt;
     }
     std::uint64_t ticket = 0;
     const std::int32_t status =
-        orchid_leased_start(call_->handle(), memory_, steps_.data(), steps_.size(), &ticket);
-    steps_.clear();
+        orchid_leased_start(call_->handle(), memory_, steps.data(), steps.size(), &ticket);
     if (status != ORCHID_OK) return std::nullopt;
     return LeasedSteps(*call_, memory_, ticket);
   }

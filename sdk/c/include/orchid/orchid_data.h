@@ -43,7 +43,7 @@ orchid_status orchid_data_put(orchid_client* client, const char* name, const voi
                               size_t size, const orchid_data_options* options,
                               const orchid_data_info** made);
 /* The same of all bytes of a file. ORCHID_STATUS_NOT_FOUND: there is no such file;
- * ORCHID_STATUS_SYSTEM: it cannot be read. */
+ * ORCHID_STATUS_BAD_REQUEST: it is no regular file; ORCHID_STATUS_SYSTEM: it cannot be read. */
 orchid_status orchid_data_put_file(orchid_client* client, const char* name, const char* path,
                                    const orchid_data_options* options,
                                    const orchid_data_info** made);
@@ -54,7 +54,8 @@ orchid_status orchid_data_get(orchid_client* client, const char* reference, orch
  * `capacity`; `*size` says how many. */
 orchid_status orchid_data_get_into(orchid_client* client, const char* reference, void* room,
                                    size_t capacity, size_t* size);
-/* To a file, which has all of it when this has succeeded, and else is as it was before.
+/* To a file, which has all of it when this has succeeded, and else is as it was before. It is a new
+ * file, with the mode of one: it takes the place of an old one, or of a symbolic link.
  * ORCHID_STATUS_BAD_REQUEST: there is something else with that name; ORCHID_STATUS_SYSTEM,
  * ORCHID_STATUS_DISK_FULL: it cannot be written. */
 orchid_status orchid_data_get_file(orchid_client* client, const char* reference, const char* path);

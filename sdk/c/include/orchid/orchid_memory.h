@@ -72,7 +72,7 @@ typedef struct orchid_memory_step {
   void* get;
 } orchid_memory_step;
 /* Does all of them, in their order, without waiting for each. ORCHID_STATUS_BAD_REQUEST: one is not
- * within the memory, and none was done. */
+ * within the memory, or has bytes and not exactly one of `put` and `get`; none was done. */
 orchid_status orchid_memory_run(orchid_memory* memory, const orchid_memory_step* steps,
                                 size_t count);
 

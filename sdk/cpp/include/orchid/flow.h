@@ -71,7 +71,7 @@ struct FlowMap {
   FlowStep each{};
   std::string merge{};
   bool until_found = false;
-  std::string until{};  // a function
+  std::string until{};  // a function; not with `until_found`
   std::vector<std::string> takes{};
   FlowNodeOptions node{};  // its `takes` is not looked at
 };
@@ -86,7 +86,7 @@ struct FlowIterate {
   std::string function{};
   unsigned times = 1;
   bool until_found = false;  // a state that is not 0, false or empty ends it
-  std::string until{};       // a function
+  std::string until{};       // a function; not with `until_found`
   FlowNodeOptions node{};
 };
 
