@@ -213,6 +213,12 @@ TEST_CASE("an executor has the time to put data on disk for a large room") {
 TEST_CASE("durable data goes where it is kept as a file, and its seal has time for that") {
   DataWorld world;
   world.join(ExecutorId("plain"));
+  // For somebody else.
+  Executor another = DataWorld::executor_on("here", "n1", ExecutorId("another"));
+  another.keeps_data = true;
+  another.grant.users = GrantUsers::owner;
+  another.owner.tenant.uid = data_owner + 1;
+  world.join(another);
   std::optional<Result<ReachableData>> made;
   const auto make = [&] {
     made.reset();
