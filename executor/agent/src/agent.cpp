@@ -171,7 +171,7 @@ void Agent::reclaim(std::string_view why) {
 void Agent::finish_reclaim() {
   const auto since = std::chrono::steady_clock::now() - *reclaimed_at_;
   const bool clear =
-      lanes_.sessions() == 0 && children_.watched() == 0 && data_.settled() && digests_.idle();
+      lanes_.sessions() == 0 && children_.watched() == 0 && data_.has_let_go() && digests_.idle();
   const bool told = !gateway_ || gateway_->flushed();
   if ((clear && told) || since >= longest_reclaim) {
     log::info("event=reclaimed milliseconds={} sessions_left={} processes_left={}",

@@ -4,8 +4,17 @@
 #include <vector>
 
 #include "data/data_service.h"
+#include "data/data_times.h"
 
 namespace orchid::gateway {
+namespace {
+
+bool have_one_disk(const DataObject& one, const DataObject& other) {
+  return one.durable && other.durable &&
+         one.holders.front().executor == other.holders.front().executor;
+}
+
+}  // namespace
 
 /// Rooms whose executor does not answer, or has lost them.
 void DataService::give_up_late(MonotonicTime now) {
@@ -35,6 +44,25 @@ void DataService::refuse_seal(DataId id, Failure why) {
   abandon(id);
   done(fail(std::move(why)));
   ask_to_seal_waiting();
+}
+
+/// Durable ones of a holder have one disk, at which others may come first, also later ones.
+MonotonicTime DataService::time_of_seal(const DataObject& object) const {
+  const MonotonicTime now = parts_.loop.now() + options_.answer_within;
+  if (!object.durable) return now + time_to_seal(object.bytes);
+  ByteCount before;
+  for (const auto& [id, sealing] : sealing_)
+    if (const DataObject* other = catalogue_.room(id);
+        other != nullptr && id != object.id && have_one_disk(*other, object))
+      before.value += other->bytes.value;
+  return now + time_to_keep(object.bytes) + time_on_disk(before);
+}
+
+void DataService::put_off_seals(const DataObject& by) {
+  for (auto& [id, sealing] : sealing_)
+    if (const DataObject* other = catalogue_.room(id);
+        other != nullptr && id != by.id && have_one_disk(*other, by))
+      sealing.due += time_on_disk(by.bytes);
 }
 
 /// Whether the executor has done it is not known: it is told to drop the object, which it does,

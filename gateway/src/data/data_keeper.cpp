@@ -8,6 +8,7 @@
 #include "data/data_documents.h"
 #include "data/data_opener.h"
 #include "data/far_room.h"
+#include "data/far_stream.h"
 #include "data/room_writer.h"
 #include "tenants/peer_identity.h"
 
@@ -77,16 +78,17 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
         .data = parts_->data, .io = parts_->io, .control = parts_->control, .here = parts_->here};
     FarRoom::open(ports, room, [self = shared_from_this()](Result<std::unique_ptr<FarRoom>> way) {
       if (!way) return self->end(fail(std::move(way.error())));
-      self->far_ = std::move(*way);
-      self->far_->when_over([self](Result<void> moved) { self->sent(moved); });
-      self->far_->stream().take_in_place(self->output_.bytes.bytes);
-      self->far_->finish();
+      // What is over holds us: so we hold no more than what stops the stream.
+      const auto stream = (*way)->stream().shared_from_this();
+      self->stream_ = stream;
+      stream->take_in_place(self->output_.bytes.bytes);
+      (*way)->finish();
+      (*way)->when_over([self](Result<void> moved) { self->sent(moved); });
     });
   }
 
   void sent(const Result<void>& moved) {
-    far_->stream().close();
-    far_.reset();
+    if (const auto stream = stream_.lock()) stream->close();
     output_.bytes = {};
     if (moved)
       return ask([self = shared_from_this()](DataService& data) {
@@ -142,7 +144,7 @@ class Keeping : public std::enable_shared_from_this<Keeping> {
   OutputToKeep output_;
   Done done_;
   DataId room_;
-  std::unique_ptr<FarRoom> far_;  // while its bytes are on their way to another host
+  std::weak_ptr<FarStream> stream_;  // while its bytes are on their way to another host
   boost::asio::steady_timer pause_;
   const std::chrono::steady_clock::time_point give_up_ =
       std::chrono::steady_clock::now() + longest_wait;

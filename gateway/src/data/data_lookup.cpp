@@ -89,7 +89,8 @@ Result<ReachableData> DataService::find(uid_t tenant, const DataReference& refer
     const Executor* executor = parts_.broker.hosts().find(holder.executor);
     if (executor == nullptr) continue;
     if (!is_on_this_host(*executor)) {
-      if (far_.reaches(*executor)) far = executor;
+      if (far_.reaches(*executor) && (far == nullptr || far_.is_out_of_reach(far->id)))
+        far = executor;
     } else if (here == nullptr || executor->state == ExecutorState::connected) {
       here = executor;
     }

@@ -18,10 +18,6 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t secret_bytes = 32;
 
-milliseconds time_to_seal(const DataObject& object) {
-  return object.durable ? time_to_keep(object.bytes) : gateway::time_to_seal(object.bytes);
-}
-
 }  // namespace
 
 DataService::DataService(Parts parts, Options options)
@@ -180,9 +176,8 @@ void DataService::seal(DataId id, Done<ReachableData> done) {
     DataDrops none;
     return done(fail(catalogue_.publish(id, none, parts_.loop.now()).error()));
   }
-  sealing_[id] = {.number = next_sealing_++,
-                  .due = parts_.loop.now() + options_.answer_within + time_to_seal(*object),
-                  .done = std::move(done)};
+  put_off_seals(*object);
+  sealing_[id] = {.number = next_sealing_++, .due = time_of_seal(*object), .done = std::move(done)};
   ask_to_seal(id);
 }
 
@@ -198,9 +193,8 @@ void DataService::ask_to_seal(DataId id) {
   }
   if (!*may) return;
   const DataObject& object = *catalogue_.room(id);
-  const MonotonicTime now = parts_.loop.now();
   sealing.is_asked = true;
-  sealing.due = now + options_.answer_within + time_to_seal(object);
+  sealing.due = time_of_seal(object);
   SealData message{.data = id, .order = object.order};
   // From the last byte on, as ours.
   if (object.expires != MonotonicTime::max())

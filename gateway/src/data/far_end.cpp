@@ -1,9 +1,10 @@
 #include "data/far_end.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,16 +20,21 @@ constexpr int control_number = 3;  // in the process
 
 class FarProcess final : public FarEnd {
  public:
-  FarProcess(boost::asio::io_context& io, UniqueFd socket, processes::ChildProcess process,
-             Handlers handlers)
-      : process_(std::move(process)),
-        socket_(io, socket.release()),
-        end_(io, ::dup(process_.descriptor())),
-        handlers_(std::move(handlers)) {}
+  FarProcess(boost::asio::io_context& io, processes::ChildProcess process, Handlers handlers)
+      : process_(std::move(process)), socket_(io), end_(io), handlers_(std::move(handlers)) {}
 
-  void watch() {
+  [[nodiscard]] Result<void> watch(UniqueFd socket) {
+    UniqueFd end(::fcntl(process_.descriptor(), F_DUPFD_CLOEXEC, 0));
+    if (!end) return fail_errno("fcntl");
+    for (auto [watched, descriptor] : {std::pair{&socket_, &socket}, std::pair{&end_, &end}}) {
+      boost::system::error_code error;
+      watched->assign(descriptor->get(), error);
+      if (error) return fail(ErrorCode::system, "epoll_ctl: " + error.message());
+      (void)descriptor->release();
+    }
     await_word();
     await_end();
+    return {};
   }
 
  private:
@@ -72,7 +78,7 @@ class FarProcess final : public FarEnd {
     else if (std::holds_alternative<CopyDone>(*message))
       done_ = true;
     else if (std::holds_alternative<CopyMet>(*message))
-      handlers_.met();
+      std::function(handlers_.met)();  // which may be the end of us
   }
   void ended() {
     const std::weak_ptr<char> alive = alive_;
@@ -115,9 +121,9 @@ StartFarEnd far_ends(boost::asio::io_context& control, std::filesystem::path pro
     if (!process) return fail(std::move(process.error()));
     if (auto sent = send_packet(ends->first.get(), encode(order), {pipe.get()}); !sent)
       return fail(std::move(sent.error()));
-    auto end = std::make_unique<FarProcess>(control, std::move(ends->first), std::move(*process),
-                                            std::move(handlers));
-    end->watch();
+    auto end = std::make_unique<FarProcess>(control, std::move(*process), std::move(handlers));
+    if (auto watched = end->watch(std::move(ends->first)); !watched)
+      return fail(std::move(watched.error()));
     return end;
   };
 }

@@ -199,15 +199,22 @@ void FarTransfers::met(Number number) {
   Transfer& transfer = found->second;
   transfer.state = State::moving;
   transfer.due = parts_.loop.now() + time_for(transfer);
-  transfer.handlers.opened(std::move(transfer.pipe));
+  out_of_reach_.erase(transfer.data.executor);
+  const bool has_all = transfer.has_all;
+  // What it holds ends with it, and not with the transfer.
+  std::exchange(transfer.handlers.opened, {})(std::move(transfer.pipe));
+  if (!has_all) return;
+  if (const auto same = transfers_.find(number); same != transfers_.end())
+    over(same, {}, /*told=*/true);
 }
 
 /// What the executor says counts for what it has; it may have said so already.
 void FarTransfers::end_ended(Number number, const std::optional<Failure>& why) {
   const auto found = transfers_.find(number);
   if (found == transfers_.end()) return;
-  if (why) return over(found, fail(*why), /*told=*/false);
   Transfer& transfer = found->second;
+  if (transfer.has_all) return met(number);
+  if (why) return end_failed(found, *why);
   if (transfer.state != State::moving)
     return over(found, fail(ErrorCode::internal, "its process has ended too early"),
                 /*told=*/false);
@@ -215,6 +222,19 @@ void FarTransfers::end_ended(Number number, const std::optional<Failure>& why) {
   transfer.end.reset();
   transfer.state = State::closing;
   transfer.due = parts_.loop.now() + options_.answer_within;
+}
+
+/// The other end goes as soon as it has all, which may be before ours has said that it has sent
+/// all. Then the executor says so in a moment.
+void FarTransfers::end_failed(Transfers::iterator found, const Failure& why) {
+  Transfer& transfer = found->second;
+  const bool may_be_there =
+      !transfer.is_fetch && transfer.state == State::moving && why.code == ErrorCode::unreachable;
+  if (!may_be_there) return over(found, fail(why), /*told=*/false);
+  transfer.why = why;
+  transfer.end.reset();
+  transfer.state = State::closing;
+  transfer.due = parts_.loop.now() + options_.has_all_within;
 }
 
 bool FarTransfers::hear(const ExecutorId& executor, const DataNotOffered& message) {
@@ -231,8 +251,10 @@ bool FarTransfers::hear(const ExecutorId& executor, const DataFetched& message) 
   const auto found = find(executor, message.transfer, message.data);
   if (found == transfers_.end()) return false;
   const State state = found->second.state;
-  if (!found->second.is_fetch && (state == State::moving || state == State::closing))
-    over(found, {}, /*told=*/true);
+  if (found->second.is_fetch) return true;
+  // Of nothing it has all as soon as it has met our end, of which we hear from that.
+  if (state == State::meeting) found->second.has_all = true;
+  if (state == State::moving || state == State::closing) over(found, {}, /*told=*/true);
   return true;
 }
 
@@ -255,6 +277,10 @@ void FarTransfers::over(Transfers::iterator transfer, Result<void> result, bool 
     (was.is_fetch ? bytes_from_ : bytes_to_) += was.length;
   } else {
     ++failed_;
+    if (const ErrorCode code = result.error().code;
+        (was.state == State::asked || was.state == State::meeting) &&
+        (code == ErrorCode::unreachable || code == ErrorCode::timed_out))
+      out_of_reach_[was.data.executor] = parts_.loop.now() + options_.out_of_reach_for;
     log::info("event=far_data_failed data={} transfer={} host={} fetch={} code={} reason=\"{}\"",
               to_string(was.data.data), number, was.data.host, was.is_fetch,
               to_string(result.error().code), result.error().message);
@@ -290,9 +316,16 @@ void FarTransfers::executor_joined(const ExecutorId& executor) {
   for (const Number number : its)
     if (const auto found = transfers_.find(number); found != transfers_.end())
       over(found, fail(ErrorCode::unreachable, "its executor has begun anew"), /*told=*/true);
+  out_of_reach_.erase(executor);
+}
+
+bool FarTransfers::is_out_of_reach(const ExecutorId& executor) const {
+  const auto until = out_of_reach_.find(executor);
+  return until != out_of_reach_.end() && parts_.loop.now() < until->second;
 }
 
 void FarTransfers::tick(MonotonicTime now) {
+  std::erase_if(out_of_reach_, [now](const auto& entry) { return now >= entry.second; });
   std::vector<Number> late;
   for (const auto& [number, transfer] : transfers_)
     if (now >= transfer.due) late.push_back(number);
@@ -303,6 +336,8 @@ void FarTransfers::tick(MonotonicTime now) {
     if (found->second.state == State::waiting)
       over(found, fail(ErrorCode::no_capacity, "others are on their way, and it has waited long"),
            /*told=*/false);
+    else if (found->second.why)
+      over(found, fail(Failure{*found->second.why}), /*told=*/false);
     else
       over(found, fail(ErrorCode::timed_out, "it has taken longer than it may"), /*told=*/false);
   }

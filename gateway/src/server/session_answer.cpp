@@ -240,8 +240,12 @@ void Session::check_time() {
   if (waits_for_request || (state_ != State::reading_header && state_ != State::reading_body))
     return close();
   keep_alive_ = false;
-  answer(
-      refusal(Failure{ErrorCode::timed_out, "the request did not arrive in time: send it faster"}));
+  const bool waits_for_us = sink_ && sink_->is_full();
+  answer(refusal(Failure{
+      ErrorCode::timed_out,
+      waits_for_us ? "the request's body was not taken in time: the host that its bytes go to is "
+                     "slow; try again later"
+                   : "the request did not arrive in time: send it faster"}));
 }
 
 void Session::drain() {

@@ -213,6 +213,12 @@ TEST_CASE("an executor has the time to put data on disk for a large room") {
 TEST_CASE("durable data goes where it is kept as a file, and its seal has time for that") {
   DataWorld world;
   world.join(ExecutorId("plain"));
+  // For somebody else.
+  Executor another = DataWorld::executor_on("here", "n1", ExecutorId("another"));
+  another.keeps_data = true;
+  another.grant.users = GrantUsers::owner;
+  another.owner.tenant.uid = data_owner + 1;
+  world.join(another);
   std::optional<Result<ReachableData>> made;
   const auto make = [&] {
     made.reset();
@@ -255,6 +261,46 @@ TEST_CASE("durable data goes where it is kept as a file, and its seal has time f
   world.service.seal(again.second, [&](const Result<ReachableData>& result) { sealed = result; });
   world.say(again.first, DataSealed{again.second, ByteCount{10}});
   CHECK((sealed->has_value() && (*sealed)->object.durable));
+}
+
+TEST_CASE("a seal has time for all that its executor's disk may have before it") {
+  bool is_large_first = false;
+  bool comes = false;
+  SUBCASE("a large one came before") {
+    is_large_first = true;
+    SUBCASE("and it comes") { comes = true; }
+    SUBCASE("and it does not come") {}
+  }
+  SUBCASE("a large one came later") {
+    SUBCASE("and it comes") { comes = true; }
+    SUBCASE("and it does not come") {}
+  }
+  DataWorld world;
+  Executor keeper = DataWorld::executor_on("here", "n1", ExecutorId("keeper"));
+  keeper.keeps_data = true;
+  world.join(keeper);
+  std::optional<Result<ReachableData>> large;
+  std::optional<Result<ReachableData>> small;
+  const auto look = [&] { world.say(keeper.id, DataDropped{make_data_id(), DataEnd::deleted}); };
+  const auto write_large = [&] {
+    world.write({.bytes = 960_MiB, .name = "large", .durable = true}, large);
+  };
+  if (is_large_first) write_large();
+  const DataId data = world.write({.bytes = 1_MiB, .name = "small", .durable = true}, small);
+  if (!is_large_first) write_large();
+  // A minute for the large one.
+  world.clock.advance(seconds(90));
+  look();
+  CHECK_FALSE(small.has_value());
+  CHECK_FALSE(large.has_value());
+  if (comes) {
+    world.say(keeper.id, DataSealed{data, 1_MiB});
+  } else {
+    world.clock.advance(seconds(20));
+    look();
+  }
+  REQUIRE(small.has_value());
+  CHECK(small->has_value() == comes);
 }
 
 TEST_CASE("durable data that is deleted does not come back with the next executor of its files") {

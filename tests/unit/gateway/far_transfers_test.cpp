@@ -173,6 +173,81 @@ TEST_CASE("a body goes to an executor that listens, and is there when that says 
   CHECK_FALSE(world.transfers.hear(world.near, DataFetched{to.data, number}));
 }
 
+TEST_CASE("a body of nothing is there, whoever says so first") {
+  FarWorld world;
+  FarWorld::Outcome outcome;
+  const FarData to = world.data(0);
+  const auto number = world.send(to, outcome);
+  REQUIRE(world.transfers.hear(world.near, DataOffered{to.data, number, "0.0.0.0:4711"}));
+  REQUIRE(world.transfers.hear(world.near, DataFetched{to.data, number}));
+  CHECK_FALSE(outcome.opened.has_value());
+  SUBCASE("the two have met") { world.ends.all.front().handlers.met(); }
+  SUBCASE("the other one has gone before ours had met it") {
+    world.ends.all.front().handlers.ended(Failure{ErrorCode::unreachable, "gone"});
+  }
+  REQUIRE(outcome.opened.has_value());
+  CHECK(outcome.opened->has_value());
+  REQUIRE(outcome.ended.has_value());
+  CHECK(outcome.ended->has_value());
+  CHECK_FALSE(world.ends.all.front().is_there);
+  CHECK(world.count<EndDataTransfer>() == 0);
+}
+
+TEST_CASE("what is whole at the executor is there, although our end has failed") {
+  FarWorld world;
+  FarWorld::Outcome outcome;
+  const FarData to = world.data();
+  const auto number = world.open(to, outcome);
+  world.ends.all.front().handlers.ended(Failure{ErrorCode::unreachable, "gone"});
+  CHECK_FALSE(outcome.ended.has_value());
+  CHECK(world.count<EndDataTransfer>() == 0);
+  REQUIRE(world.transfers.hear(world.near, DataFetched{to.data, number}));
+  REQUIRE(outcome.ended.has_value());
+  CHECK(outcome.ended->has_value());
+}
+
+TEST_CASE("an executor that cannot be met is out of reach for a while") {
+  FarWorld world;
+  FarWorld::Outcome outcome;
+  const FarData to = world.data();
+  const auto number = world.send(to, outcome);
+  REQUIRE(world.transfers.hear(world.near, DataOffered{to.data, number, "0.0.0.0:4711"}));
+  SUBCASE("it is") {
+    world.ends.all.front().handlers.ended(Failure{ErrorCode::timed_out, "nobody there"});
+    CHECK(world.transfers.is_out_of_reach(world.near));
+    CHECK_FALSE(world.transfers.is_out_of_reach(world.other));
+    SUBCASE("until it begins anew") { world.transfers.executor_joined(world.near); }
+    SUBCASE("for a minute") {
+      world.clock.advance(seconds(59));
+      world.transfers.tick(world.clock.now());
+      CHECK(world.transfers.is_out_of_reach(world.near));
+      world.clock.advance(seconds(1));
+      world.transfers.tick(world.clock.now());
+    }
+    SUBCASE("until it is met") {
+      FarWorld::Outcome next;
+      world.open(world.data(), next);
+    }
+  }
+  SUBCASE("not if it refuses") {
+    world.transfers.hear(world.near, DataNotFetched{.data = to.data,
+                                                    .transfer = number,
+                                                    .have = {},
+                                                    .code = ErrorCode::no_capacity,
+                                                    .message = "too many copies"});
+  }
+  SUBCASE("not if it ends") { world.transfers.executor_joined(world.near); }
+  SUBCASE("not if it fails later") {
+    world.ends.all.front().handlers.met();
+    world.transfers.hear(world.near, DataNotFetched{.data = to.data,
+                                                    .transfer = number,
+                                                    .have = {},
+                                                    .code = ErrorCode::timed_out,
+                                                    .message = "late"});
+  }
+  CHECK_FALSE(world.transfers.is_out_of_reach(world.near));
+}
+
 TEST_CASE("a part of an object comes through a pipe") {
   FarWorld world;
   FarWorld::Outcome outcome;
@@ -276,7 +351,16 @@ TEST_CASE("a body that cannot come whole is told once") {
                                                     .message = "late"});
   }
   SUBCASE("its own process fails") {
-    world.ends.all.front().handlers.ended(Failure{ErrorCode::unreachable, "gone"});
+    SUBCASE("and its executor says nothing") {
+      world.ends.all.front().handlers.ended(Failure{ErrorCode::unreachable, "gone"});
+      world.clock.advance(seconds(1));
+      world.transfers.tick(world.clock.now());
+      REQUIRE(outcome.ended.has_value());
+      CHECK(outcome.ended->error().message.find("gone") != std::string::npos);
+    }
+    SUBCASE("and there is no more to come") {
+      world.ends.all.front().handlers.ended(Failure{ErrorCode::timed_out, "late"});
+    }
     CHECK(world.count<EndDataTransfer>() == 1);
   }
   SUBCASE("all was sent, and the executor says nothing") {
@@ -449,6 +533,52 @@ TEST_CASE("an object is read here if it is here, and else from where it is") {
   REQUIRE(find().has_value());
   CHECK_FALSE(find()->far.has_value());
   CHECK(find()->lane_socket == "/run/here");
+}
+
+TEST_CASE("what cannot be met is not asked again while there are others") {
+  FakeEnds ends;
+  DataWorld world({}, {}, ends.starter());
+  const ExecutorId first("57e59767682ad875");
+  const ExecutorId second("67e59767682ad875");
+  const DataHeld held{.data = make_data_id(),
+                      .terms = {.tenant = {.uid = data_owner, .name = "anna"},
+                                .bytes = ByteCount{10},
+                                .name = "climate",
+                                .version = 1,
+                                .expires_in = {},
+                                .secret = std::string(64, 'a')}};
+  world.join(far_executor(first), {held});
+  world.join(far_executor(second), {held});
+  const auto find = [&world] {
+    return world.service.find(data_owner, parse_data_reference("climate").value())->far;
+  };
+  const auto fail_at = [&](const ExecutorId& executor) {
+    std::optional<Result<UniqueFd>> opened;
+    const DataId data = make_data_id();
+    const auto number = world.service.far().send(
+        {.data = data, .executor = executor, .host = "n2", .tenant = data_owner, .bytes = 1_B},
+        {.opened = [&](Result<UniqueFd> pipe) { opened.emplace(std::move(pipe)); },
+         .ended = [](const Result<void>&) {}});
+    world.io.restart();
+    world.io.poll();
+    REQUIRE(world.service.far().hear(executor, DataOffered{data, number, "0.0.0.0:4711"}));
+    ends.all.back().handlers.ended(Failure{ErrorCode::unreachable, "nobody there"});
+    REQUIRE(opened.has_value());
+  };
+  world.make("new");
+  const ExecutorId best = world.asked().first;
+  const ExecutorId other = best == first ? second : first;
+  fail_at(best);
+  world.make("newer");
+  CHECK(world.asked().first == other);
+  CHECK(find() == other);
+  // There is no better one any more.
+  fail_at(other);
+  CHECK(find().has_value());
+  world.join(far_executor(best), {held});
+  world.make("newest");
+  CHECK(world.asked().first == best);
+  CHECK(find() == best);
 }
 
 }  // namespace orchid::gateway

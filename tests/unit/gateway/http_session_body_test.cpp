@@ -181,6 +181,12 @@ TEST_CASE("a client waits while what takes its body is full") {
     fixture.reply->send(answer_of(201));
     CHECK(fixture.received().contains("201"));
   }
+  SUBCASE("or for too long") {
+    fixture.host.now += fixture.host.limits.write_time;
+    fixture.session->check_time();
+    CHECK(seen.is_gone);
+    CHECK(fixture.received().contains("is slow"));
+  }
   SUBCASE("or until it is refused") {
     fixture.reply->send(answer_of(503));
     CHECK(seen.is_gone);

@@ -157,6 +157,12 @@ class DataBook {
   /// tenant may have less now. Errors, nothing changed: `conflict` (the id is known),
   /// `no_data_memory` (there are too many objects, or it is larger than the budget).
   [[nodiscard]] Result<void> adopt(const DataHeld& held, MonotonicTime now);
+  /// What a tenant is to have as files, and has not yet: rooms, too.
+  struct Unwritten {
+    std::size_t objects = 0;
+    ByteCount bytes;
+  };
+  [[nodiscard]] Unwritten unwritten(std::uint32_t tenant, const DataId& besides) const;
   /// It is to be, and is not yet.
   [[nodiscard]] bool lacks_file(const DataId& data) const;
   /// It is from now on.

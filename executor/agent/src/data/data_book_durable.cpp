@@ -66,6 +66,18 @@ Result<void> DataBook::adopt(const DataHeld& held, MonotonicTime now) {
   return {};
 }
 
+DataBook::Unwritten DataBook::unwritten(std::uint32_t tenant, const DataId& besides) const {
+  Unwritten own;
+  for (const auto& [data, object] : objects_) {
+    const bool counts = object.is_durable && !object.has_file && data != besides &&
+                        object.terms.tenant.uid == tenant;
+    if (!counts) continue;
+    ++own.objects;
+    own.bytes.value += object.terms.bytes.value;
+  }
+  return own;
+}
+
 bool DataBook::lacks_file(const DataId& data) const {
   const auto found = objects_.find(data);
   return found != objects_.end() && found->second.is_durable && !found->second.has_file;

@@ -17,18 +17,11 @@ DurableFolder::Found DataDurable::find() const {
 
 void DataDurable::adopt(const DataHeld& held) { files_[held.data] = held.terms.tenant.uid; }
 
-Result<void> DataDurable::check_queue(std::uint32_t tenant) const {
-  std::size_t writes = 0;
-  ByteCount bytes;
-  turns_.visit(tenant, [&](const Work& work) {
-    if (!work.writes) return;
-    ++writes;
-    bytes.value += work.writes->value;
-  });
-  if (writes < most_writes && bytes < most_bytes) return {};
+Result<void> DataDurable::check_queue(const DataBook::Unwritten& own) {
+  if (own.objects < most_writes && own.bytes < most_bytes) return {};
   return fail(ErrorCode::no_capacity,
-              std::to_string(writes) + " objects of this tenant (" + to_string(bytes) +
-                  ") wait already until they are written to their files: try again in a few "
+              std::to_string(own.objects) + " objects of this tenant (" + to_string(own.bytes) +
+                  ") are on their way already, and not yet in their files: try again in a few "
                   "seconds");
 }
 
@@ -43,9 +36,13 @@ void DataDurable::advance() {
 
 void DataDurable::write(DataHeld held, MemoryFile object, Writing writing) {
   const DurableName name{.tenant = held.terms.tenant.uid, .data = held.data};
-  const ByteCount bytes = held.terms.bytes;
   const auto stop = std::make_shared<std::atomic<bool>>(false);
   writes_[name.data] = {.tenant = name.tenant, .stop = stop};
+  ++open_;
+  writing.closed = [this, closed = std::move(writing.closed)] {
+    --open_;
+    closed();
+  };
   auto closed = writing.closed;
   Task run = [this, alive = std::weak_ptr(alive_), post = post_, folder = *folder_, name, stop,
               held = std::move(held), object = std::optional(std::move(object)),
@@ -63,7 +60,7 @@ void DataDurable::write(DataHeld held, MemoryFile object, Writing writing) {
   };
   turns_.add_last(
       name.tenant,
-      {.data = name.data, .writes = bytes, .run = std::move(run), .closed = std::move(closed)});
+      {.data = name.data, .is_write = true, .run = std::move(run), .closed = std::move(closed)});
   advance();
 }
 
@@ -142,8 +139,7 @@ void DataDurable::begin_to_leave(Going& going) {
     });
   };
   if (ended_) return thread_.run(std::move(run));
-  turns_.add_first(going.name.tenant,
-                   {.data = going.name.data, .writes = std::nullopt, .run = std::move(run)});
+  turns_.add_first(going.name.tenant, {.data = going.name.data, .run = std::move(run)});
   advance();
 }
 
@@ -180,7 +176,7 @@ void DataDurable::end() {
   ended_ = true;
   for (const auto& [data, write] : writes_) *write.stop = true;
   while (auto work = turns_.next())
-    if (work->writes)
+    if (work->is_write)
       forget(std::move(*work));
     else
       thread_.run(std::move(work->run));

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "data/data_book.h"
 #include "data/durable_folder.h"
 #include "data/memory_file.h"
 #include "data/tenant_turns.h"
@@ -37,9 +38,9 @@ class DataDurable {
   [[nodiscard]] DurableFolder::Found find() const;
   /// One of these is known to the book.
   void adopt(const DataHeld& held);
-  /// Whether a file of that tenant's would be written soon. Errors: `no_capacity`: as much of it
-  /// waits as may.
-  [[nodiscard]] Result<void> check_queue(std::uint32_t tenant) const;
+  /// Whether one more file of a tenant's would be written soon that has these rooms, or waits for
+  /// their files, already. Errors: `no_capacity`.
+  [[nodiscard]] static Result<void> check_queue(const DataBook::Unwritten& own);
   struct Writing {
     /// The descriptor that was given is closed: always, after that, and not within a call of ours.
     std::function<void()> closed;
@@ -65,9 +66,11 @@ class DataDurable {
   void tick(MonotonicTime now);
   /// Files stay; what is being written is not. What goes does so before the destructor returns.
   void end();
+  /// No memory is open that was to be written.
+  [[nodiscard]] bool has_let_go() const { return open_ == 0; }
   [[nodiscard]] bool idle() const { return !busy_ && turns_.empty() && thread_.idle(); }
 
-  /// Of one tenant's, that wait for their turn.
+  /// Of one tenant's, from the room to its file.
   static constexpr std::size_t most_writes = 64;
   static constexpr ByteCount most_bytes = 256_MiB;
   static constexpr std::chrono::seconds until_retry{10};
@@ -82,7 +85,7 @@ class DataDurable {
   using Leave = Result<void> (DurableFolder::*)(const DurableName&) const;
   struct Work {
     DataId data;
-    std::optional<ByteCount> writes;    // so much; nothing: a file goes
+    bool is_write = false;              // else a file goes
     Task run;                           // on the thread of the disk; posts what comes of it
     std::function<void()> closed = {};  // of one that writes
   };
@@ -109,7 +112,8 @@ class DataDurable {
   std::map<DataId, Write> writes_;         // that somebody waits for
   std::map<DataId, Going> going_;
   TenantTurns<Work> turns_;
-  bool busy_ = false;  // one of them is at the disk, and its result has not come
+  std::size_t open_ = 0;  // descriptors of objects
+  bool busy_ = false;     // one of them is at the disk, and its result has not come
   bool ended_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell results whether we are still here

@@ -110,7 +110,9 @@ void DataService::make(const MakeData& request) {
   if (ended_) return refuse(request, {ErrorCode::lease_ended, "the executor's grant ends"});
   // Before its bytes are sent.
   if (request.terms.durable && !request.created_ago)
-    if (const auto may = durable_.check_queue(request.terms.tenant.uid); !may)
+    if (const auto may = DataDurable::check_queue(
+            book_.unwritten(request.terms.tenant.uid, /*besides=*/request.data));
+        !may)
       return refuse(request, may.error());
   const bool is_new = !files_.contains(request.data);
   if (auto begun = begin_room(request, /*worker=*/std::nullopt); !begun)

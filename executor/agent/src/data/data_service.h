@@ -63,8 +63,11 @@ class DataService {
   /// their calls are making goes with them: a call that is spared for a moment is not to lose the
   /// ground under its feet.
   void end();
-  /// Whether the pages of all that was dropped have been given back, as far as that is for us.
+  /// Everything that was begun is over.
   [[nodiscard]] bool settled() const { return closed() && durable_.idle(); }
+  /// Whether the pages of all that was dropped have been given back, as far as that is for us. A
+  /// file may still be on its way out.
+  [[nodiscard]] bool has_let_go() const { return closed() && durable_.has_let_go(); }
   /// Nothing that nobody is charged for any more is still being closed.
   [[nodiscard]] bool closed() const { return slow_.idle() && spill_.idle(); }
 

@@ -68,8 +68,6 @@ void DataService::write_file(const DataId& data) {
   if (durable_.is_writing(data)) return;
   DataHeld held = book_.describe(data, clock_now());
   held.created_ago = {};
-  if (auto may = durable_.check_queue(held.terms.tenant.uid); !may)
-    return file_written(data, fail(std::move(may.error())));
   auto same = files_.at(data).duplicate();
   if (!same) return sealed(data, fail(std::move(same.error())));
   book_.keep(data);

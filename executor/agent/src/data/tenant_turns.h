@@ -42,12 +42,6 @@ class TenantTurns {
     }
     return std::nullopt;
   }
-  /// For each of that tenant's, the first to be done first.
-  template <typename Visit>
-  void visit(std::uint32_t tenant, Visit visit) const {
-    if (const auto own = waiting_.find(tenant); own != waiting_.end())
-      for (const Work& work : own->second) visit(work);
-  }
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
 
  private:

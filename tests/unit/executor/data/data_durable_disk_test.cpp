@@ -187,7 +187,7 @@ TEST_CASE("a disk that does not let a file go is asked again until it does") {
   CHECK(at_once);
 }
 
-TEST_CASE("tenants take turns at the disk, and who has queued much is refused more") {
+TEST_CASE("tenants take turns at the disk") {
   const tests::Scratch directory;
   test::EventLoop loop;
   DiskCalls disk;
@@ -209,18 +209,10 @@ TEST_CASE("tenants take turns at the disk, and who has queued much is refused mo
   write(ada);
   loop.run_until([&] { return disk.is_held(); });
   DataId last;
-  for (std::size_t i = 0; i < DataDurable::most_writes; ++i) {
-    CHECK(durable.check_queue(ada).has_value());
-    last = write(ada);
-  }
-  const auto refused = durable.check_queue(ada);
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().code == ErrorCode::no_capacity);
-  CHECK(refused.error().message.find("try again") != std::string::npos);
-  CHECK(durable.check_queue(eve).has_value());
+  for (std::size_t i = 0; i < DataDurable::most_writes; ++i) last = write(ada);
   for (int i = 0; i < 2; ++i) write(eve);
   durable.dropped(last);  // nobody waits for it any more
-  CHECK(durable.check_queue(ada).has_value());
+  CHECK_FALSE(durable.has_let_go());
   disk.release();
   loop.run_until([&] { return durable.idle(); });
   REQUIRE(written.size() == DataDurable::most_writes + 2);
@@ -230,23 +222,74 @@ TEST_CASE("tenants take turns at the disk, and who has queued much is refused mo
   CHECK(files_in(directory.path()) == written.size());
 }
 
-TEST_CASE("a room for a file is refused before its bytes are sent when too many wait") {
+TEST_CASE("a room for a file is refused before its bytes are sent when too many are on their way") {
   const tests::Scratch directory;
   DiskCalls disk;
-  DurableHost host(directory.path(), 99, 99);
+  DurableHost host(directory.path(), 999, 999);
   disk.hold("fsync", ".orchid-");
-  std::vector<DataId> made;
-  for (std::size_t i = 0; i <= DataDurable::most_writes; ++i) made.push_back(write_one(host, ""));
-  run_what_there_is(host);
-  host.order("");
-  const auto refused = std::get<DataRefused>(host.await<DataRefused>());
-  CHECK(refused.code == ErrorCode::no_capacity);
-  host.order("", /*durable=*/false);
+  std::vector<MakeData> made;
+  const auto is_made = [&](const std::string& name, bool durable = true,
+                           std::uint32_t tenant = ada) {
+    const MakeData order = host.order(name, durable, tenant);
+    const auto answer = host.await<DataMade, DataRefused>();
+    if (const auto* refused = std::get_if<DataRefused>(&answer)) {
+      CHECK(refused->code == ErrorCode::no_capacity);
+      CHECK(refused->message.find("try again") != std::string::npos);
+      return false;
+    }
+    made.push_back(order);
+    return true;
+  };
+  for (std::size_t i = 0; i < DataDurable::most_writes; ++i) REQUIRE(is_made(""));
+  CHECK_FALSE(is_made(""));
+  // Asked for once more.
+  host.data.obey(made.front());
   static_cast<void>(host.await<DataMade>());
+  const std::vector<MakeData> rooms = made;
+  CHECK(is_made("", /*durable=*/false));
+  CHECK(is_made("", /*durable=*/true, eve));
+  // None that has a room is refused.
+  for (const MakeData& one : rooms) host.write(one, 'a');
+  run_what_there_is(host);
+  CHECK_FALSE(is_made(""));
+  host.data.obey(DropData{rooms.back().data});
+  run_what_there_is(host);
+  CHECK(is_made(""));
   disk.release();
-  for (const DataId& one : made) host.data.obey(DropData{one});
+  for (std::size_t i = 0; i + 1 < rooms.size(); ++i)
+    static_cast<void>(std::get<DataSealed>(host.await<DataSealed, DataRefused>()));
+  CHECK(is_made(""));
+  for (const MakeData& one : made) host.data.obey(DropData{one.data});
   host.settle();
   CHECK(files_in(directory.path()) == 0);
+}
+
+TEST_CASE("the end waits until the disk has let go of memory, and not until files have gone") {
+  const tests::Scratch directory;
+  DiskCalls disk;
+  DurableHost host(directory.path());
+  const DataId old = host.make('a', "old");
+  SUBCASE("memory") {
+    disk.hold("fsync", ".orchid-");
+    write_one(host, "climate");
+    host.run_until([&] { return disk.is_held(); });
+    host.data.end();
+    run_what_there_is(host);
+    CHECK_FALSE(host.data.has_let_go());
+    disk.release();
+    host.run_until([&] { return host.data.has_let_go(); });
+    CHECK(pages_held() == 0);
+  }
+  SUBCASE("files") {
+    disk.hold("unlinkat", ".data");
+    host.data.obey(DropData{old});
+    host.run_until([&] { return disk.is_held(); });
+    host.data.end();
+    host.run_until([&] { return host.data.has_let_go(); });
+    CHECK_FALSE(host.data.settled());
+    disk.release();
+    host.settle();
+  }
 }
 
 TEST_CASE("a read that fails is not a file that was changed") {

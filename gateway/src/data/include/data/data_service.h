@@ -87,8 +87,8 @@ class DataService final : private ActionPerformer {
   /// `conflict`: it is being sealed.
   [[nodiscard]] Result<void> check_room(uid_t tenant, DataId room) const;
 
-  /// On this host, if it is here. Errors: `not_found`, `data_lost`; `unreachable`: its executor may
-  /// still come back, or is on another host, from where it cannot be read.
+  /// On this host, if it is here, and else on another one. Errors: `not_found`, `data_lost`;
+  /// `unreachable`: its executor may still come back, or cannot send data to this gateway.
   [[nodiscard]] Result<ReachableData> find(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] Result<DataObject> describe(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] std::vector<DataObject> list(uid_t tenant) const;
@@ -149,6 +149,8 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] std::shared_ptr<const void> keeper_of(const std::vector<DataId>& ids);
   void ask_to_seal(DataId id);
   void ask_to_seal_waiting();
+  [[nodiscard]] MonotonicTime time_of_seal(const DataObject& object) const;
+  void put_off_seals(const DataObject& by);
   void give_up_late(MonotonicTime now);
   void give_up_seals(MonotonicTime now);
   void refuse_seal(DataId id, Failure why);

@@ -22,11 +22,15 @@ namespace orchid::gateway {
   return std::chrono::seconds(bytes.value / slowest);
 }
 
-/// The same of one that is written to a file before it is said to be sealed.
+/// The same of one that is written to a file before it is said to be sealed, when the disk is at
+/// it.
+[[nodiscard]] constexpr std::chrono::milliseconds time_on_disk(ByteCount bytes) {
+  constexpr std::uint64_t slowest = 16 << 20;  // bytes a second
+  return time_to_seal(bytes) + std::chrono::seconds(bytes.value / slowest);
+}
 [[nodiscard]] constexpr std::chrono::milliseconds time_to_keep(ByteCount bytes) {
   constexpr std::chrono::seconds least{30};
-  constexpr std::uint64_t slowest = 16 << 20;  // bytes a second
-  return least + time_to_seal(bytes) + std::chrono::seconds(bytes.value / slowest);
+  return least + time_on_disk(bytes);
 }
 
 /// Its bytes are read once, from disk perhaps.

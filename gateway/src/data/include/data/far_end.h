@@ -17,7 +17,7 @@ namespace orchid::gateway {
 class FarEnd {
  public:
   struct Handlers {
-    /// The other end is there: bytes can move.
+    /// The other end is there: bytes can move. May destroy the end.
     std::function<void()> met;
     /// The process has ended. Nothing: it has moved all. May destroy the end.
     std::function<void(const std::optional<Failure>& why)> ended;

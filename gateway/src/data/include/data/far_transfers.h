@@ -54,7 +54,9 @@ class FarTransfers {
     std::chrono::milliseconds waits_for{20'000};      // a place
     std::chrono::milliseconds answer_within{10'000};  // of an executor
     std::chrono::milliseconds meet_within{20'000};    // of the two processes
-    std::chrono::milliseconds longest{86'400'000};    // for a reader to take all
+    std::chrono::milliseconds has_all_within{1'000};  // when its process has gone before ours
+    std::chrono::milliseconds out_of_reach_for{60'000};
+    std::chrono::milliseconds longest{86'400'000};  // for a reader to take all
     std::chrono::milliseconds reader_patience{600'000};
   };
   FarTransfers(Parts parts, Options options);
@@ -77,6 +79,8 @@ class FarTransfers {
 
   /// Whether data may be moved to and from it so.
   [[nodiscard]] bool reaches(const Executor& executor) const;
+  /// The last one that was to be met could not be, a moment ago: others are better.
+  [[nodiscard]] bool is_out_of_reach(const ExecutorId& executor) const;
 
   // What executors say. False: it is about no transfer of these.
   bool hear(const ExecutorId& executor, const DataOffered& message);
@@ -101,6 +105,8 @@ class FarTransfers {
     std::string key{};  // never logged
     UniqueFd pipe{};    // our end, until it is handed out
     std::unique_ptr<FarEnd> end{};
+    bool has_all = false;          // it said so before our end has said that they have met
+    std::optional<Failure> why{};  // our end has failed, and it may have all
   };
   using Transfers = std::map<Number, Transfer>;
   Number want(FarData data, Transfer transfer);
@@ -112,6 +118,7 @@ class FarTransfers {
   [[nodiscard]] Result<void> meet(Number number, Transfer& transfer, const std::string& address);
   void met(Number number);
   void end_ended(Number number, const std::optional<Failure>& why);
+  void end_failed(Transfers::iterator found, const Failure& why);
   /// `told`: its executor knows that it is over.
   void over(Transfers::iterator transfer, Result<void> result, bool told);
   void post_over(Number number, Failure why);
@@ -121,6 +128,7 @@ class FarTransfers {
   Options options_;
   Transfers transfers_;  // by number, so in the order in which they were wanted
   Number newest_;
+  std::map<ExecutorId, MonotonicTime> out_of_reach_;  // until when others come first
   std::uint64_t done_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_to_ = 0;
