@@ -23,16 +23,25 @@ sockaddr_in at(const char* address, std::uint16_t port) {
   return name;
 }
 
-UniqueFd bound(const char* address, std::uint16_t port) {
+/// Empty: somebody else has the port.
+UniqueFd try_bind(const char* address, std::uint16_t port) {
   UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in name = at(address, port);
-  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) return {};
   return socket;
 }
 
-UniqueFd listening(const char* address, std::uint16_t port = 0) {
-  UniqueFd socket = bound(address, port);
-  REQUIRE(::listen(socket.get(), 4) == 0);
+UniqueFd bound(const char* address) {
+  UniqueFd socket = try_bind(address, 0);
+  REQUIRE(socket);
+  return socket;
+}
+
+void listen_at(const UniqueFd& socket) { REQUIRE(::listen(socket.get(), 4) == 0); }
+
+UniqueFd listening(const char* address) {
+  UniqueFd socket = bound(address);
+  listen_at(socket);
   return socket;
 }
 
@@ -63,21 +72,38 @@ std::array<std::byte, 2> address_with(std::uint16_t port) {
   return {static_cast<std::byte>(port >> 8), static_cast<std::byte>(port)};
 }
 
+/// Sockets at three addresses with the same port.
+struct SamePort {
+  UniqueFd older = bound("127.0.0.2");
+  UniqueFd door = try_bind("127.0.0.1", port_of(older));
+  UniqueFd younger = try_bind("127.0.0.4", port_of(older));
+};
+
+/// Tests beside this one may have a port that the kernel has just given us elsewhere.
+SamePort same_port() {
+  constexpr int attempts = 100;
+  for (int i = 0; i < attempts; ++i)
+    if (SamePort sockets; sockets.door && sockets.younger) return sockets;
+  FAIL("no port is free at three addresses");
+  return {};
+}
+
 LaneDeadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
 
 }  // namespace
 
 TEST_CASE("whoever came through a door is cut off, and nobody who has its port elsewhere") {
   const UniqueFd others = listening("127.0.0.3");
-  const auto older = connected(bound("127.0.0.2", 0), "127.0.0.3", others);
-  const std::uint16_t port = port_of(older.first);
+  SamePort sockets = same_port();
+  const std::uint16_t port = port_of(sockets.door);
+  const auto older = connected(std::move(sockets.older), "127.0.0.3", others);
   auto doors = Doors::watch();
   REQUIRE(doors.has_value());
-  const UniqueFd door = listening("127.0.0.1", port);
+  listen_at(sockets.door);
   REQUIRE(doors->opened(address_with(port)).has_value());
   CHECK(doors->ports() == std::vector{port});
-  const auto younger = connected(bound("127.0.0.4", port), "127.0.0.3", others);
-  const auto stranger = connected(bound("127.0.0.5", 0), "127.0.0.1", door);
+  const auto younger = connected(std::move(sockets.younger), "127.0.0.3", others);
+  const auto stranger = connected(bound("127.0.0.5"), "127.0.0.1", sockets.door);
   CHECK(is_alive(stranger));
   REQUIRE(doors->shut({}, soon()).has_value());
   CHECK(is_alive(older));
@@ -88,10 +114,10 @@ TEST_CASE("whoever came through a door is cut off, and nobody who has its port e
 TEST_CASE("connections that were there before go to no peer, whatever port they go to") {
   const UniqueFd listener = listening("127.0.0.1");
   const std::array<std::uint16_t, 1> ports{port_of(listener)};
-  const auto older = connected(bound("127.0.0.2", 0), "127.0.0.1", listener);
+  const auto older = connected(bound("127.0.0.2"), "127.0.0.1", listener);
   const auto doors = Doors::watch();
   REQUIRE(doors.has_value());
-  const auto younger = connected(bound("127.0.0.2", 0), "127.0.0.1", listener);
+  const auto younger = connected(bound("127.0.0.2"), "127.0.0.1", listener);
   const auto made = doors->connections_to(ports);
   REQUIRE(made.has_value());
   REQUIRE(made->size() == 1);
