@@ -3,18 +3,17 @@
 bridge. Exit status 0: all is as it should be; 77: namespaces are not permitted here."""
 import contextlib
 import hashlib
-import http.client
 import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_http import Connection, ask  # noqa: E402 (found only after the line above)
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
 from processes import expect, family, words_of  # noqa: E402
 
@@ -158,33 +157,6 @@ class Site:
     def wait_until_on(self, data, *names):
         """A host that is lost is among them until it is taken for gone."""
         wait_for(lambda: self.document(data).get("hosts"), lambda now: set(names) <= set(now), f"{data} is on {names}", self.one.said)
-
-
-class Connection(http.client.HTTPConnection):
-    """To the gateway's Unix socket; each wait has a deadline."""
-
-    def __init__(self, one):
-        super().__init__("orchid", timeout=TIMEOUT_S)
-        self.path = str(one.folder / "gateway.sock")
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(TIMEOUT_S)
-        self.sock.connect(self.path)
-
-
-class Answer:
-    def __init__(self, response):
-        self.status, self.headers, self.body = response.status, response.headers, response.read()
-
-    def said(self):
-        return f"{self.status} {self.body[:400]!r}"
-
-
-def ask(one, method, path, body=None, **headers):
-    with contextlib.closing(Connection(one)) as connection:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        return Answer(connection.getresponse())
 
 
 def some_bytes(size, seed=b"orchid"):

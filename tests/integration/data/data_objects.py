@@ -13,46 +13,16 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_http import Answer, Connection, TIMEOUT_S, ask  # noqa: E402 (found only after the line above)
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
-TIMEOUT_S = 60
 MIB = 1 << 20
 LARGE = 200 * MIB
 BUDGET = 512 * MIB
 STRANGER = "nobody"
-
-
-class Connection(http.client.HTTPConnection):
-    """To the gateway's Unix socket, where the kernel says who asks; each wait has a deadline."""
-
-    def __init__(self, site):
-        super().__init__("orchid", timeout=TIMEOUT_S)
-        self.path = str(site.folder / "gateway.sock")
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(TIMEOUT_S)
-        self.sock.connect(self.path)
-
-
-class Answer:
-    def __init__(self, response):
-        self.status, self.headers, self.body = response.status, response.headers, response.read()
-
-    def document(self):
-        return json.loads(self.body)
-
-    def said(self):
-        return f"{self.status} {self.body[:400]!r}"
-
-
-def ask(site, method, path, body=None, **headers):
-    with contextlib.closing(Connection(site)) as connection:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        return Answer(connection.getresponse())
 
 
 def put(site, name, content, **headers):

@@ -16,6 +16,8 @@ import tempfile
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+import gateway_http  # noqa: E402 (found only after the line above)
+from gateway_http import Answer, Connection  # noqa: E402
 from gateway_process import Gateway, launch, wait_for  # noqa: E402 (found only after the line above)
 from network_hosts import TIMEOUT_S, network_hosts  # noqa: E402
 from processes import expect, family, words_of  # noqa: E402
@@ -97,31 +99,8 @@ class Site:
         wait_for(self.used, lambda now: now == wanted, f"{wanted} bytes are in use", self.one.said)
 
 
-class Connection(http.client.HTTPConnection):
-    """To the gateway's Unix socket; each wait has a deadline."""
-
-    def __init__(self, one):
-        super().__init__("orchid", timeout=TIMEOUT_S)
-        self.path = str(one.folder / "gateway.sock")
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(TIMEOUT_S)
-        self.sock.connect(self.path)
-
-
-class Answer:
-    def __init__(self, response):
-        self.status, self.headers, self.body = response.status, response.headers, response.read()
-
-    def said(self):
-        return f"{self.status} {self.body[:400]!r}"
-
-
 def ask(site, method, path, body=None, **headers):
-    with contextlib.closing(Connection(site.one)) as connection:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        return Answer(connection.getresponse())
+    return gateway_http.ask(site.one, method, path, body, **headers)
 
 
 def some_bytes(size, seed=b"orchid"):
