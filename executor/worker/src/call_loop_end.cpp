@@ -42,6 +42,7 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   const std::string_view left_inline = inline_calls_.end_call(call.device);
   if (left.empty()) left = left_inline;
   parts_.hygiene.expect_team(parts_.cores.thread_count());
+  if (parts_.objects.take_refused_seal()) parts_.hygiene.look_at_once();
   std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
   if (spoiled.empty()) spoiled = left;
   StatusPage& page = parts_.page;

@@ -103,6 +103,7 @@ Result<DataId> CallObjects::seal(const void* room, std::uint64_t used, std::stri
                             .data = sealed.data,
                             .bytes = used,
                             .name = std::string(name)});
+  seal_refused_ = seal_refused_ || !answer;
   if (!answer) return fail(std::move(answer.error()));
   ++sealed_;
   return answer->data;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "data_mappings.h"
 #include "foundation/clock.h"
@@ -38,6 +39,8 @@ class CallObjects {
   [[nodiscard]] bool has_made() const { return made_; }
   /// An answer of the depot was given up: the worker can ask for nothing more.
   [[nodiscard]] bool has_given_up() const { return depot_.has_given_up(); }
+  /// A seal was refused since the last time that this was asked: the call may have kept a mapping.
+  [[nodiscard]] bool take_refused_seal() { return std::exchange(seal_refused_, false); }
   /// The entry has returned: rooms that it has not sealed are mapped no more.
   void unmap_rooms();
   /// The call is over, and its rooms are unmapped: what it has sealed is there for others from now
@@ -61,6 +64,7 @@ class CallObjects {
   std::unordered_map<DataId, MonotonicTime> told_;
   std::map<std::string, std::span<const std::byte>, std::less<>> opened_;  // by what was asked for
   std::map<const void*, Room> rooms_;                                      // by address
+  bool seal_refused_ = false;
   bool made_ = false;         // the depot has, or may have, something of this call
   std::uint64_t sealed_ = 0;  // objects of this call
 };

@@ -41,6 +41,9 @@ class Hygiene {
   /// question. No system call after a short call that used no signal, no file and no thread of the
   /// C library, but for those at intervals.
   [[nodiscard]] std::string_view restore_after_call(std::chrono::nanoseconds run_time);
+  /// The next time all is looked at, however long calls have run: the one that ends now may have
+  /// left something.
+  void look_at_once() { since_look_ = look_interval; }
   /// Says what threads are left, or nothing. A thread that the C library does not know of, left by
   /// a short call, is found here: to be called before the worker sleeps.
   [[nodiscard]] std::string_view find_threads() const;
