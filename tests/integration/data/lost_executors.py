@@ -67,6 +67,7 @@ def a_grant_that_is_taken_back_ends_what_goes_through_it(site):
         got = len(response.read(1000))
         site.executors[0].send_signal(signal.SIGTERM)  # as a batch system does
         expect(site.executors[0].wait(TIMEOUT_S) == 0, f"the executor ends by itself\n{site.said()}")
+        wait_for(lambda: data_files(site), lambda count: count <= 1, "but for the room, its pages are let go", site.said)
         while piece := response.read(MIB):
             got += len(piece)
     expect(1000 <= got < LARGE, f"a part of it has come: {got}")
