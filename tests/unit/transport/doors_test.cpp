@@ -9,6 +9,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -72,40 +73,48 @@ std::array<std::byte, 2> address_with(std::uint16_t port) {
   return {static_cast<std::byte>(port >> 8), static_cast<std::byte>(port)};
 }
 
-/// Sockets at three addresses with the same port.
+LaneDeadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
+
+/// A connection from before the watch, a door with its port, and one more socket with that.
 struct SamePort {
-  UniqueFd older = bound("127.0.0.2");
-  UniqueFd door = try_bind("127.0.0.1", port_of(older));
-  UniqueFd younger = try_bind("127.0.0.4", port_of(older));
+  std::pair<UniqueFd, UniqueFd> older;
+  Doors doors;
+  UniqueFd door;
+  UniqueFd younger;
 };
 
-/// Tests beside this one may have a port that the kernel has just given us elsewhere.
-SamePort same_port() {
-  constexpr int attempts = 100;
-  for (int i = 0; i < attempts; ++i)
-    if (SamePort sockets; sockets.door && sockets.younger) return sockets;
-  FAIL("no port is free at three addresses");
-  return {};
+/// Nothing: a test beside this one has the port that the kernel has chosen, at another address.
+std::optional<SamePort> try_same_port(const UniqueFd& others) {
+  auto older = connected(bound("127.0.0.2"), "127.0.0.3", others);
+  const std::uint16_t port = port_of(older.first);
+  auto doors = Doors::watch();
+  REQUIRE(doors.has_value());
+  UniqueFd door = try_bind("127.0.0.1", port);
+  UniqueFd younger = try_bind("127.0.0.4", port);
+  if (!door || !younger) return std::nullopt;
+  return SamePort{.older = std::move(older),
+                  .doors = std::move(*doors),
+                  .door = std::move(door),
+                  .younger = std::move(younger)};
 }
-
-LaneDeadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
 
 }  // namespace
 
 TEST_CASE("whoever came through a door is cut off, and nobody who has its port elsewhere") {
   const UniqueFd others = listening("127.0.0.3");
-  SamePort sockets = same_port();
-  const std::uint16_t port = port_of(sockets.door);
-  const auto older = connected(std::move(sockets.older), "127.0.0.3", others);
-  auto doors = Doors::watch();
-  REQUIRE(doors.has_value());
-  listen_at(sockets.door);
-  REQUIRE(doors->opened(address_with(port)).has_value());
-  CHECK(doors->ports() == std::vector{port});
-  const auto younger = connected(std::move(sockets.younger), "127.0.0.3", others);
-  const auto stranger = connected(bound("127.0.0.5"), "127.0.0.1", sockets.door);
+  constexpr int attempts = 100;
+  std::optional<SamePort> sockets;
+  for (int i = 0; i < attempts && !sockets; ++i) sockets = try_same_port(others);
+  REQUIRE(sockets.has_value());
+  auto& [older, doors, door, younger_end] = *sockets;
+  const std::uint16_t port = port_of(door);
+  listen_at(door);
+  REQUIRE(doors.opened(address_with(port)).has_value());
+  CHECK(doors.ports() == std::vector{port});
+  const auto younger = connected(std::move(younger_end), "127.0.0.3", others);
+  const auto stranger = connected(bound("127.0.0.5"), "127.0.0.1", door);
   CHECK(is_alive(stranger));
-  REQUIRE(doors->shut({}, soon()).has_value());
+  REQUIRE(doors.shut({}, soon()).has_value());
   CHECK(is_alive(older));
   CHECK(is_alive(younger));
   CHECK_FALSE(is_alive(stranger));
