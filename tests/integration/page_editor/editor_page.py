@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -159,7 +159,14 @@ class EditorPage:
         self.press(text, Keys.TAB)
 
     def click(self, identity):
-        self.driver.find_element(By.ID, identity).click()
+        """Whatever is drawn anew between the look and the click is looked for again."""
+        def is_clicked():
+            try:
+                self.driver.find_element(By.ID, identity).click()
+            except StaleElementReferenceException:
+                return False
+            return True
+        self.wait(is_clicked, f"{identity} is clicked")
 
     def element(self, key):
         return self.script("return [...document.querySelectorAll('[data-key]')].find((one) => one.dataset.key === arguments[0])", key)
