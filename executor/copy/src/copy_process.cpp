@@ -91,6 +91,15 @@ LaneDeadline meeting_ends(const Preparation& prepared) {
   return std::min(prepared.deadline, std::chrono::steady_clock::now() + meet_within);
 }
 
+/// Who is connected to.
+template <typename Order>
+transport::TransferPeer peer_of(const Order& order, const Preparation& prepared) {
+  return {.address = order.address,
+          .key = prepared.key,
+          .bytes = order.bytes,
+          .deadline = meeting_ends(prepared)};
+}
+
 Result<void> close_the_door(Preparation& prepared) {
   prepared.confinement.protected_descriptors = end_of_descriptors();
   return confine_further(prepared.confinement);
@@ -148,11 +157,8 @@ int fetch(int control, int parent_pid, const CopyFetch& order, UniqueFd file) {
   auto prepared =
       prepare(control, parent_pid, local_host_towards(order.address), order.key, order.within);
   if (!prepared) return give_up(control, prepared.error(), order.have.value);
-  auto receiver = transport::UcxTransferReceiver::connect(prepared->context,
-                                                          {.address = order.address,
-                                                           .key = prepared->key,
-                                                           .bytes = order.bytes,
-                                                           .deadline = meeting_ends(*prepared)});
+  auto receiver =
+      transport::UcxTransferReceiver::connect(prepared->context, peer_of(order, *prepared));
   if (!receiver) return give_up(control, receiver.error(), order.have.value);
   if (auto closed = close_the_door(*prepared); !closed)
     end(give_up(control, closed.error(), order.have.value));
@@ -168,11 +174,7 @@ int push(int control, int parent_pid, const CopyPush& order, UniqueFd pipe) {
   auto prepared = prepare(control, parent_pid, local_host_towards(order.address), order.key,
                           order.within, pipe.get());
   if (!prepared) return give_up(control, prepared.error());
-  auto sender = transport::UcxTransferSender::connect(prepared->context,
-                                                      {.address = order.address,
-                                                       .key = prepared->key,
-                                                       .bytes = order.bytes,
-                                                       .deadline = meeting_ends(*prepared)});
+  auto sender = transport::UcxTransferSender::connect(prepared->context, peer_of(order, *prepared));
   if (!sender) return give_up(control, sender.error());
   if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
   say(control, CopyMet{});
@@ -187,11 +189,8 @@ int pull(int control, int parent_pid, const CopyPull& order, UniqueFd pipe) {
   auto prepared = prepare(control, parent_pid, local_host_towards(order.address), order.key,
                           order.within, pipe.get());
   if (!prepared) return give_up(control, prepared.error());
-  auto receiver = transport::UcxTransferReceiver::connect(prepared->context,
-                                                          {.address = order.address,
-                                                           .key = prepared->key,
-                                                           .bytes = order.bytes,
-                                                           .deadline = meeting_ends(*prepared)});
+  auto receiver =
+      transport::UcxTransferReceiver::connect(prepared->context, peer_of(order, *prepared));
   if (!receiver) return give_up(control, receiver.error());
   if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
   say(control, CopyMet{});

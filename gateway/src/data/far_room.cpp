@@ -1,11 +1,26 @@
 #include "data/far_room.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace orchid::gateway {
+
+namespace {
+
+FarData far_data_of(const ReachableData& data) {
+  const auto& holders = data.object.holders;
+  const auto holder = std::ranges::find(holders, *data.far, &DataHolder::executor);
+  return {.data = data.object.id,
+          .executor = *data.far,
+          .host = holder == holders.end() ? std::string() : holder->host,
+          .tenant = data.object.tenant.uid,
+          .bytes = data.object.bytes};
+}
+
+}  // namespace
 
 /// Between the two threads; all but `transfer` belongs to the one that has asked.
 struct FarRoom::Link {
@@ -41,13 +56,7 @@ void FarRoom::open(const FarPorts& ports, const ReachableData& room, Opened open
             link->ports.here(
                 [link, result = std::move(result)]() mutable { link->became(std::move(result)); });
           }};
-  ports.control([link,
-                 to = FarData{.data = room.object.id,
-                              .executor = *room.far,
-                              .host = room.object.holders.front().host,
-                              .tenant = room.object.tenant.uid,
-                              .bytes = room.object.bytes},
-                 handlers = std::move(handlers)]() mutable {
+  ports.control([link, to = far_data_of(room), handlers = std::move(handlers)]() mutable {
     link->transfer = link->ports.data.far().send(std::move(to), std::move(handlers));
   });
 }
@@ -104,19 +113,11 @@ void open_far_body(const FarPorts& ports, const ReachableData& object, std::uint
             });
           },
       .ended = [](const Result<void>& /*the pipe's end says it*/) {}};
-  std::string host;
-  for (const DataHolder& holder : object.object.holders)
-    if (holder.executor == *object.far) host = holder.host;
-  ports.control([fetch, begin, length,
-                 from = FarData{.data = object.object.id,
-                                .executor = *object.far,
-                                .host = std::move(host),
-                                .tenant = object.object.tenant.uid,
-                                .bytes = object.object.bytes},
-                 handlers = std::move(handlers)]() mutable {
-    fetch->transfer =
-        fetch->ports.data.far().fetch(std::move(from), begin, length, std::move(handlers));
-  });
+  ports.control(
+      [fetch, begin, length, from = far_data_of(object), handlers = std::move(handlers)]() mutable {
+        fetch->transfer =
+            fetch->ports.data.far().fetch(std::move(from), begin, length, std::move(handlers));
+      });
 }
 
 }  // namespace orchid::gateway

@@ -10,69 +10,19 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_http import Connection, ask  # noqa: E402 (found only after the line above)
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
+from network_hosts import TIMEOUT_S, another_machine, network_hosts  # noqa: E402
 from processes import expect, family, words_of  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 FUNCTION = pathlib.Path(__file__).resolve().parents[1] / "data/sums_data.c"
 MAKES_DATA = pathlib.Path(__file__).resolve().parents[1] / "data/makes_data.cpp"
-SKIPPED = 77
 HOSTS = 3
 MIB = 1 << 20
 SMALL, LARGE = 256 * MIB, 1024 * MIB  # of memory for data
-TIMEOUT_S = 60
-
-
-class Host:
-    """A process that lives in namespaces of its own; nothing of them has a name outside, so nothing is left over."""
-
-    def __init__(self, number):
-        self.name, self.address = f"host{number}", f"10.97.0.{number + 1}"
-        self.keeper = subprocess.Popen(
-            ["unshare", "--net", "--mount", "--uts", "sh", "-c",
-             f"mount -t sysfs none /sys && hostname {self.name} && ip link set lo up && echo there && exec cat"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True)  # it ends when we do
-        self.is_there = self.keeper.stdout.readline() == "there\n"
-
-    def entry(self):
-        return ["nsenter", "-t", str(self.keeper.pid), "-n", "-m", "-u", "--"]
-
-    def run(self, words):
-        subprocess.run([*self.entry(), *words.split()], check=True, timeout=TIMEOUT_S)
-
-    def end(self):
-        self.keeper.kill()
-        self.keeper.wait(TIMEOUT_S)
-
-
-@contextlib.contextmanager
-def hosts():
-    made = []
-    try:
-        for number in range(HOSTS):
-            made.append(Host(number))
-            if not made[-1].is_there:
-                print("skipped: no namespaces are permitted here")
-                sys.exit(SKIPPED)
-        bridge = made[0]
-        bridge.run("ip link add link0 type bridge")
-        for host in made[1:]:
-            bridge.run(f"ip link add {host.name} type veth peer name link0 netns {host.keeper.pid}")
-            bridge.run(f"ip link set {host.name} master link0 up")
-        for host in made:
-            host.run(f"ip addr add {host.address}/24 dev link0")
-            host.run("ip link set link0 up")
-        for host in made:
-            wait_for(lambda entry=host.entry(): subprocess.run([*entry, "cat", "/sys/class/net/link0/operstate"], capture_output=True, text=True,
-                                                               check=False).stdout, lambda state: state == "up\n", f"{host.name} has its link")
-        yield made
-    finally:
-        for host in made:
-            host.end()
 
 
 class Site:
@@ -85,7 +35,7 @@ class Site:
         """`own_machine`: it does not seem to be a part of ours, so that a copy there counts as one more."""
         host = self.hosts[number]
         process = subprocess.Popen(
-            [*host.entry(), *(self.another_machine(number) if own_machine else []), PROGRAMS / "orchid-executor", "--gateway", f"unix:{self.one.folder}/gateway.sock", "--runtime",
+            [*host.entry(), *(another_machine(self.one.folder, number) if own_machine else []), PROGRAMS / "orchid-executor", "--gateway", f"unix:{self.one.folder}/gateway.sock", "--runtime",
              self.one.folder / f"r-{number}", "--state", self.one.folder / f"s-{number}", "--cores", "1", "--data-memory", str(memory),
              "--lane-listen", f"{host.address}:0", *flags],
             env=self.one.environment, stdin=subprocess.DEVNULL, stdout=self.one.log, stderr=self.one.log, start_new_session=True)
@@ -94,11 +44,6 @@ class Site:
         before = self.one.metrics().get("orchid_data_memory_bytes", 0)
         wait_for(lambda: self.one.metrics().get("orchid_data_memory_bytes", 0), lambda bytes: bytes == before + memory, f"{host.name} is there",
                  self.one.said)
-
-    def another_machine(self, number):
-        boot_id = self.one.folder / f"boot-{number}"
-        boot_id.write_text(f"{uuid.UUID(int=number)}\n")
-        return ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"', boot_id]
 
     def kill(self, number):
         os.killpg(self.executors[number].pid, signal.SIGKILL)
@@ -480,7 +425,7 @@ CASES = (a_copy_is_the_same_and_stays_when_its_source_is_lost, a_call_with_data_
 def main():
     wanted = sys.argv[2:]
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), "LANG": "C.UTF-8"}
-    with hosts() as made:
+    with network_hosts(HOSTS) as made:
         for case in CASES:
             if wanted and case.__name__ not in wanted:
                 continue

@@ -13,13 +13,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import gateway_http  # noqa: E402 (found only after the line above)
 from gateway_http import Answer, Connection  # noqa: E402
 from gateway_process import Gateway, launch, wait_for  # noqa: E402 (found only after the line above)
-from network_hosts import TIMEOUT_S, network_hosts  # noqa: E402
+from network_hosts import TIMEOUT_S, another_machine, network_hosts  # noqa: E402
 from processes import expect, family, words_of  # noqa: E402
 
 FUNCTION = pathlib.Path(__file__).resolve().parents[1] / "data/sums_data.c"
@@ -50,7 +49,7 @@ class Site:
         """`is_here`: on the gateway's machine; else on one of its own."""
         host = self.hosts[number]
         process = subprocess.Popen(
-            [*host.entry(), *([] if is_here else self.another_machine(number)), PROGRAMS / "orchid-executor", "--gateway",
+            [*host.entry(), *([] if is_here else another_machine(self.one.folder, number)), PROGRAMS / "orchid-executor", "--gateway",
              f"unix:{self.one.folder}/gateway.sock", "--runtime", self.one.folder / f"r-{number}", "--state", self.one.folder / f"s-{number}",
              "--cores", str(cores), "--data-memory", str(memory), *flags],
             env=self.one.environment, stdin=subprocess.DEVNULL, stdout=self.one.log, stderr=self.one.log, start_new_session=True)
@@ -62,11 +61,6 @@ class Site:
 
     def add_far(self, number, **options):
         self.add(number, "--lane-listen", f"{self.hosts[number].address}:0", **options)
-
-    def another_machine(self, number):
-        boot_id = self.one.folder / f"boot-{number}"
-        boot_id.write_text(f"{uuid.UUID(int=number + 1)}\n")
-        return ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"', boot_id]
 
     def kill(self, number):
         os.killpg(self.executors[number].pid, signal.SIGKILL)
