@@ -46,7 +46,10 @@ TEST_CASE("what is put on a shelf is found, of any size") {
   CHECK(put(shelf, 256, 1, ""));
   CHECK(put(shelf, 256, 2, "seven b"));
   CHECK(put(shelf, 512, 1, large));
+  const std::size_t filled = AnswerShelf::filled(memory.bytes());
+  CHECK(filled > crew::payload_size.value);
   CHECK_FALSE(put(shelf, 512, 2, large + "y"));
+  CHECK(AnswerShelf::filled(memory.bytes()) == filled);
   CHECK(found_in(memory.bytes()) ==
         Found{{{256, 1}, ""}, {{256, 2}, "seven b"}, {{512, 1}, large}});
 }

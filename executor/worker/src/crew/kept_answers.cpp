@@ -45,13 +45,14 @@ std::uint64_t key_of(const Step& rest, std::uint64_t number, const Step& child) 
 
 }  // namespace
 
-void KeptAnswers::look_for(std::uint64_t request_id) {
-  if (looked_for_ == request_id) return;
-  looked_for_ = request_id;
-  found_.clear();
+/// The client adds to it when it sends a call again, which is seldom.
+void KeptAnswers::look() {
+  const std::size_t filled = transport::AnswerShelf::filled(from_client_);
+  if (looked_at_ == filled) return;
+  looked_at_ = filled;
   transport::AnswerShelf::read(
-      from_client_, [&](std::uint64_t of, std::uint64_t key, std::span<const std::byte> answer) {
-        if (of == request_id) found_[key] = answer;
+      from_client_, [&](std::uint64_t call, std::uint64_t key, std::span<const std::byte> answer) {
+        found_[{call, key}] = answer;
       });
 }
 
@@ -59,13 +60,13 @@ KeptChildren KeptAnswers::find(const Step& rest, std::span<const Step> children)
   KeptChildren kept;
   // What is never begun again needs nothing of that.
   if (children.empty() || crew::is_once(rest.header)) return kept;
-  look_for(rest.header.request_id);
+  look();
   for (std::size_t i = 0; i < children.size(); ++i)
     kept.keys.push_back(key_of(rest, i, children[i]));
   if (found_.empty()) return kept;
   kept.answers.resize(children.size());
   for (std::size_t i = 0; i < children.size(); ++i) {
-    const auto found = found_.find(kept.keys[i]);
+    const auto found = found_.find({rest.header.request_id, kept.keys[i]});
     if (found == found_.end()) continue;
     AlignedBytes answer;
     if (answer.assign(found->second)) kept.answers[i] = std::move(answer);

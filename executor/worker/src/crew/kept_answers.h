@@ -2,9 +2,11 @@
 // another crew, since they have answered (decision 0051). Only those that the call itself has
 // spawned: not their children.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "crew/spawn_book.h"
@@ -28,12 +30,13 @@ class KeptAnswers final : public AnswerKeeper {
   [[nodiscard]] KeptChildren find(const Step& rest, std::span<const Step> children);
 
  private:
-  void look_for(std::uint64_t request_id);
+  void look();
 
   transport::AnswerShelf shelf_;
   std::span<const std::byte> from_client_;
-  std::uint64_t looked_for_ = 0;  // a call; `found_` has its answers
-  std::map<std::uint64_t, std::span<const std::byte>> found_;
+  std::size_t looked_at_ = 0;  // so much of that
+  /// By the number of the call, and the key.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::span<const std::byte>> found_;
 };
 
 }  // namespace orchid::executor

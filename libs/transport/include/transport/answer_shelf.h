@@ -25,6 +25,8 @@ class AnswerShelf {
                                     std::span<const std::byte> answer)>;
   /// All that is there. What makes no sense ends it: nothing behind it is read.
   static void read(std::span<const std::byte> memory, const Reader& reader);
+  /// Bytes that are in use: more than before, if something was put that forgets nothing.
+  [[nodiscard]] static std::size_t filled(std::span<const std::byte> memory);
 
  private:
   static constexpr std::size_t halves = 2;  // the older one is forgotten as a whole

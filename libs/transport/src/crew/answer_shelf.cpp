@@ -62,6 +62,15 @@ bool AnswerShelf::put(std::uint64_t request_id, std::uint64_t key,
   return true;
 }
 
+std::size_t AnswerShelf::filled(std::span<const std::byte> memory) {
+  const std::size_t size = half_size(memory.size());
+  if (size <= head_bytes) return 0;
+  std::size_t filled = 0;
+  for (std::size_t half = 0; half < halves; ++half)
+    filled += used_of(memory.subspan(half * size, size)).load(std::memory_order_acquire);
+  return filled;
+}
+
 void AnswerShelf::read(std::span<const std::byte> memory, const Reader& reader) {
   const std::size_t size = half_size(memory.size());
   if (size <= head_bytes) return;
