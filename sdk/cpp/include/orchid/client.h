@@ -63,6 +63,8 @@ struct FunctionInfo {
   std::string needs;                         // "1 core, 1 GPU | 4 cores"; empty: one core
   /// The same, for `LeaseOptions::alternatives`: one at least.
   std::vector<WorkerSize> alternatives{};
+  /// What its functions do outside of their calls; empty: calls may be repeated without harm.
+  std::vector<std::string> effects{};
   std::string json;  // the gateway's whole answer
 };
 

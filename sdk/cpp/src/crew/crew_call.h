@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -37,12 +38,18 @@ struct CrewCall {
   std::uint16_t entry = 0;
   std::uint32_t member = 0;  // where it begins
   std::vector<std::byte> input;
+  MonotonicTime asked;
   MonotonicTime due;
   bool at_most_once = false;
+  bool traced = false;
   std::uint32_t hops = 0;
   std::string function;  // for messages
   std::stop_token stop;
   lane_client::CallHistory history;
+  /// What its children have answered in crews that were lost, and how many bytes that is.
+  std::map<std::uint64_t, std::vector<std::byte>> kept;
+  std::size_t kept_bytes = 0;
+  unsigned losses = 0;       // of its crew, while it was under way and no call was to blame
   bool cancel_told = false;  // the members know that it is to end
   bool told = false;         // its caller has its result
   std::promise<Reply> result;

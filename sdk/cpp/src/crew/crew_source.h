@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/session.h"
+#include "crew/call_trace.h"
 #include "lease/lease_grant.h"
 #include "orchid/client.h"
 #include "orchid/crew.h"
@@ -26,6 +27,8 @@ class CrewSource {
   /// A deployed module's bytes.
   [[nodiscard]] virtual std::vector<std::byte> module(const std::string& function,
                                                       const std::string& digest) = 0;
+  /// Calls of the lease that were traced, for whoever asks the gateway about it.
+  virtual void tell_calls(const std::string& /*lease*/, const std::vector<TracedCall>& /*calls*/) {}
 };
 
 /// A gateway.
@@ -38,6 +41,7 @@ class GatewayCrews final : public CrewSource {
   [[nodiscard]] FunctionInfo describe(const std::string& function) override;
   [[nodiscard]] std::vector<std::byte> module(const std::string& function,
                                               const std::string& digest) override;
+  void tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) override;
 
  private:
   std::shared_ptr<Session> session_;  // shared with the Client
