@@ -86,12 +86,6 @@ std::string text_of(const Plan& plan, const PortType& type, const Source& source
   return json->substr(0, end) + "…";
 }
 
-std::string batch_text(const PlannedNode& node) {
-  std::string text = node.budget.count() == 0 ? "" : to_duration_text(node.budget);
-  if (node.steps != 0) text += fmt::format("{}{} steps", text.empty() ? "" : " or ", node.steps);
-  return text;
-}
-
 std::string calls_of(const PlannedNode& node) {
   std::string text;
   const auto add = [&text](std::string_view role, const PlannedCall& call) {
@@ -165,6 +159,12 @@ Plan plan_of(const Scope& scope) {
     whole.append(reinterpret_cast<const char*>(constant->data()), constant->size());
   plan.fingerprint = fingerprint_of(whole);
   return plan;
+}
+
+std::string batch_text(const PlannedNode& node) {
+  std::string text = node.budget.count() == 0 ? "" : to_duration_text(node.budget);
+  if (node.steps != 0) text += fmt::format("{}{} steps", text.empty() ? "" : " or ", node.steps);
+  return text;
 }
 
 const std::string& exact_name(const Plan& plan, const std::string& function) {

@@ -108,9 +108,9 @@ CallFailed returned(CallFailed failed) {
   return failed;
 }
 
+/// Of what was lost from sight the next attempt finds what there is; that is not told here.
 bool may_be_unknown(const CallFailed& failed) {
-  return failed.lost.empty() &&
-         (failed.outcome == "no_capacity" || failed.outcome == "unreachable");
+  return failed.lost.empty() && failed.outcome == "no_capacity";
 }
 
 }  // namespace

@@ -75,11 +75,11 @@ class Site:
         return {executor["id"] for host in self.site.document("hosts")["hosts"] for executor in host["executors"]
                 if executor["state"] == "connected"}
 
-    def start_executor(self, keeps=True):
+    def start_executor(self, *options, keeps=True):
         before = self.connected()
         self.starts += 1
         files = ("--data-durable", self.directory) if keeps else ()
-        self.executor = self.site.add_executor(f"e{self.starts}", "--cores", "2", "--data-memory", MEMORY, *files)
+        self.executor = self.site.add_executor(f"e{self.starts}", "--cores", "2", "--data-memory", MEMORY, *files, *options)
         wait_for(lambda: self.connected() - before, bool, "the executor is there", self.site.said)
 
     def kill_executor(self):
@@ -196,8 +196,43 @@ def where_nobody_keeps_files_it_is_told(there):
     expect(got.stdout == "bytes", f"with its bytes: {got.stdout}")
 
 
+def data_is_copied_to_who_keeps_files(there):
+    listen = ("--lane-listen", "127.0.0.1:0")
+    there.kill_executor()
+    there.start_executor(*listen, keeps=False)
+    source = there.site.folder / "source"
+    source.write_bytes(b"copied")
+    there.site.orchid("data", "put", "copied", source)
+    without = there.executor
+    there.start_executor(*listen)
+    there.site.orchid("data", "keep", "copied")
+    expect(there.files() != [], "the other one has it in a file")
+    os.killpg(without.pid, signal.SIGKILL)
+    without.wait(COMMAND_TIMEOUT_S)
+    there.site.executors.remove(without)
+    expect(there.site.orchid("data", "get", "copied").stdout == "copied", "it is there when the first one is not")
+    # The first one may come back with its copy for a while, and would bring back what is deleted.
+    wait_for(lambda: there.site.orchid("data", "delete", "copied", check=False), lambda done: done.returncode == 0, "it is deleted", there.site.said,
+             seconds=60)
+
+
+def a_walk_goes_on_elsewhere_when_its_place_is_taken_back(there):
+    """The executor is asked to end: batches give what they have come to, and the next executor goes on with it."""
+    before = there.calls()
+    flow_id = there.submit()
+    there.await_batches(flow_id, 2 * EACH_FILE + 1)
+    there.executor.send_signal(signal.SIGTERM)
+    there.executor.wait(COMMAND_TIMEOUT_S)
+    there.site.executors.remove(there.executor)
+    there.start_executor()
+    log = there.result(flow_id)
+    made = there.calls()["walk"] - before["walk"]
+    expect(made <= BATCHES + 2 * EACH_FILE, f"it does not begin from zero: {made} batches\n{log}")
+
+
 CASES = (batches_by_time_and_by_steps, a_walk_goes_on_when_workers_are_killed, a_walk_goes_on_from_its_last_file_when_all_memory_is_lost,
-         everything_is_killed, where_nobody_keeps_files_it_is_told)
+         everything_is_killed, where_nobody_keeps_files_it_is_told, data_is_copied_to_who_keeps_files,
+         a_walk_goes_on_elsewhere_when_its_place_is_taken_back)
 
 with gateway(PROGRAMS, {**os.environ}) as one:
     site = Site(one)

@@ -345,3 +345,18 @@ TEST_CASE("what cannot be durable, and what is no step function, is told") {
                given + "  - {from: d, to: last}\n"),
       "nobody takes input 'n'");  // and nothing else is wrong
 }
+
+TEST_CASE("a flow that wants something durable is refused where nobody keeps files") {
+  const Parsed parsed = parse_document(
+      "flow: f\nfunctions: {make: 'data<u64>(u64)', look: 'u64(data<u64>)'}\ninputs: {n: u64}\n"
+      "nodes:\n  a: {kind: call, function: make}\n  b: {kind: call, function: look}\n"
+      "edges:\n  - {from: n, to: a}\n  - {from: a, to: b, durable: true}\noutputs: {r: b}\n",
+      "f.yaml");
+  REQUIRE(parsed.faults.empty());
+  CHECK(check(parsed.document, {}).faults.empty());
+  CHECK(check(parsed.document, {.keeps_files = [] { return true; }}).faults.empty());
+  const auto faults = check(parsed.document, {.keeps_files = [] { return false; }}).faults;
+  REQUIRE(faults.size() == 1);
+  CHECK(faults[0].place.line == 9);
+  CHECK(faults[0].message.find("--data-durable") != std::string::npos);
+}

@@ -112,6 +112,9 @@ struct Plan {
 /// The functions that the plan calls, each once, with their signatures.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan);
 
+/// How much a batch of a step function may do: "1s", "250ms or 9 steps".
+[[nodiscard]] std::string batch_text(const PlannedNode& node);
+
 /// As text: a line for each input, node and output, with what goes where.
 [[nodiscard]] std::string to_text(const Plan& plan);
 /// As a picture for Graphviz.
