@@ -117,6 +117,14 @@ void DataService::digest(uid_t tenant, const DataReference& reference, Done<Data
   digests_.ask(**found, std::move(done));
 }
 
+void DataService::keep_as_file(uid_t tenant, const DataReference& reference,
+                               std::optional<std::chrono::milliseconds> expires_in,
+                               Done<DataObject> done) {
+  auto found = lookup(tenant, reference);
+  if (!found) return done(fail(std::move(found.error())));
+  filing_.ask(**found, expires_in, std::move(done));
+}
+
 std::vector<DataObject> DataService::list(uid_t tenant) const {
   std::vector<DataObject> all;
   for (const DataObject* object : catalogue_.of_tenant(tenant))

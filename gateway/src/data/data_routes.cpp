@@ -80,6 +80,8 @@ void DataRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/data/{}/digest", {}, bind(&DataRoutes::digest));
   router.add(Method::post, "/v1/data/{}/copies", {.body = largest_document},
              bind(&DataRoutes::copy));
+  router.add(Method::post, "/v1/data/{}/durable", {.body = largest_document},
+             bind(&DataRoutes::keep_as_file));
 }
 
 void DataRoutes::make(Request& request, const Reply& reply) {
@@ -209,6 +211,26 @@ void DataRoutes::digest(Request& request, const Reply& reply) {
     data.digest(tenant, reference, [here, done = std::move(done)](Result<DataObject> found) {
       here([done, found = std::move(found)] { done(found); });
     });
+  });
+}
+
+/// Answered when its file is written.
+void DataRoutes::keep_as_file(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse_data(reference.error()));
+  const auto life = parse_wanted_file(request.body);
+  if (!life) return reply.send(refuse_data(life.error()));
+  auto done = [this, reply](const Result<DataObject>& kept) {
+    if (!kept) return reply.send(refuse_data(kept.error()));
+    reply.send(named(json_response(200, data_json(*kept, moment_of(parts_.clock))), *kept));
+  };
+  parts_.control([&data = parts_.data, here = parts_.here, tenant = request.identity.tenant.uid,
+                  reference = std::move(*reference), life = *life,
+                  done = std::move(done)]() mutable {
+    data.keep_as_file(tenant, reference, life,
+                      [here, done = std::move(done)](Result<DataObject> kept) {
+                        here([done, kept = std::move(kept)] { done(kept); });
+                      });
   });
 }
 

@@ -45,7 +45,14 @@ DataService::DataService(Parts parts, Options options)
                 .messages = parts_.messages,
                 .send = parts_.send,
                 .catalogue = catalogue_},
-               options.answer_within) {
+               options.answer_within),
+      filing_({.loop = parts_.loop,
+               .broker = parts_.broker,
+               .messages = parts_.messages,
+               .send = parts_.send,
+               .catalogue = catalogue_,
+               .copies = copies_},
+              options.answer_within) {
   catalogue_.count_besides(options.leased);
   parts_.loop.add(*this);
   const auto listen = [this](const ExecutorId& executor, const auto& message) {
@@ -279,6 +286,7 @@ void DataService::tick(MonotonicTime now) {
   far_.tick(now);
   copies_.tick(now);
   digests_.tick(now);
+  filing_.tick(now);
 }
 
 void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {

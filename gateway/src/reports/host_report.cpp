@@ -86,6 +86,7 @@ Json executor_json(const Executor& executor, const Leased& leased, const HostVie
             {"counters", executor.capacity.counters}};
   if (executor.data_memory) {
     json["data_memory_bytes"] = executor.data_memory->value;
+    json["keeps_data"] = executor.keeps_data;
     json["data_used_bytes"] = executor.capacity.data_used.value_or(ByteCount{}).value;
     // Older executors do not say.
     for (const char* part : {"data_leased_bytes", "data_on_disk_bytes"})

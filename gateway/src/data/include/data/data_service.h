@@ -17,6 +17,7 @@
 #include "data/data_catalogue.h"
 #include "data/data_copy_service.h"
 #include "data/data_digests.h"
+#include "data/data_filing.h"
 #include "data/far_transfers.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
@@ -94,6 +95,10 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] std::vector<DataObject> list(uid_t tenant) const;
   /// The same as `describe`, with its digest. Errors: as of that, and of `DataDigests::ask`.
   void digest(uid_t tenant, const DataReference& reference, Done<DataObject> done);
+  /// It is kept as a file, and lives so long at least. Errors: as of `describe`, and of
+  /// `DataFiling::ask`.
+  void keep_as_file(uid_t tenant, const DataReference& reference,
+                    std::optional<std::chrono::milliseconds> expires_in, Done<DataObject> done);
   /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
   [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
                                     const Precondition& precondition);
@@ -183,6 +188,7 @@ class DataService final : private ActionPerformer {
   FarTransfers far_;
   DataCopyService copies_;
   DataDigests digests_;
+  DataFiling filing_;
   std::map<DataId, Making> making_;
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
