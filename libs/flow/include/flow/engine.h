@@ -244,6 +244,7 @@ class Engine {
     bool has_own_state = false;                  // of an iteration: a step has made it
     std::uint64_t step = 0;                      // of an iteration; level of a reduction
     std::uint64_t total = 1;                     // calls of the stage
+    std::uint64_t pieces = 0;                    // that are being merged
     std::uint64_t next = 0;                      // the first that was not started
     std::uint64_t in_order = 0;                  // so many results are in `gathered`
     Gathering gathered;                          // or, with `until`, nowhere
