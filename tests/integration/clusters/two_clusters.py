@@ -86,6 +86,8 @@ def a_flow_goes_across_them(site):
                lambda: site.orchid("flow", "logs", flow).stdout + site.said(), 90)
     outputs = site.orchid("flow", "show", "--json", flow)
     expect(json.loads(outputs.stdout)["state"] == "done", f"it ends well: {outputs.stdout}{site.orchid('flow', 'logs', flow).stdout}")
+    calls = {one["entry"]: one["timings_ms"]["transfer"] for one in json.loads(site.orchid("status", "--json").stdout)["invocations"]}
+    expect(calls["fill"] == 0 and calls["total"] > 0, f"only the sum has waited for data, which came from the other cluster: {calls}")
     found = hosts_by_cluster(site)
     places = place_of(site, flow, "made"), place_of(site, flow, "sum")
     expect(places == (found["orchid"], found[OTHER]), f"what needs memory is made in the one, and summed up where the cores are: {places}, {found}\n"
