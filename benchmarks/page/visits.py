@@ -39,6 +39,9 @@ import('/page/flow_graph.js').then(({FlowGraph}) => {
 NODES, TEN_EVENTS_MS = 1000, 10
 
 
+ROWS, ROWS_WITHIN_S = 10_000, 90  # the most that the page keeps; it hears of up to a thousand in a second
+
+
 def rows(chrome):
     return int(chrome.one("[aria-label='Invocations']").get_attribute("aria-rowcount"))
 
@@ -52,6 +55,7 @@ def visit(site, chrome):
     chrome.driver.get(f"{site.ready['urls'][0]}/#invocations")
     chrome.await_some("[aria-label='Invocations'] .row")
     paint = wait_for(lambda: chrome.script(FIRST_PAINT), lambda at: at is not None, "something is painted", chrome.said)
+    wait_for(lambda: rows(chrome), lambda known: known >= ROWS, "the page knows so many invocations", chrome.said, ROWS_WITHIN_S)
     chrome.script(OBSERVE)
     before, begin = calls(site), time.monotonic()
     # Somebody looks at it meanwhile.
