@@ -311,6 +311,7 @@ void add_explain(CLI::App& app, Shell& shell) {
   wish("--gpu-model", "gpu_model", "model of the worker's GPUs");
   wish("--host", "host", "name of its host");
   wish("--avoid-host", "avoid_host", "names of hosts that it must not be on: n1,n2");
+  wish("--cluster", "cluster", "name of the cluster that its host is in");
   wish("--kind", "kind", "kind of its host: cpu, gpu or dpu");
   wish("--architecture", "architecture", "architecture of its host: x86_64, aarch64");
   wish("--images", "images",

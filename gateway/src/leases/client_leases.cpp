@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "hosts/capacity.h"
 
 namespace orchid::gateway {
 
@@ -307,7 +308,7 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                    .executor = executor.id,
                                    .lane_socket = executor.lane_socket,
                                    .lane_address = executor.lane_address,
-                                   .node = executor.host.hostname,
+                                   .node = Capacity::name_of(executor),
                                    .boot_id = executor.host.boot_id,
                                    .cores = lease.cores_per_worker,
                                    .memory = lease.memory,

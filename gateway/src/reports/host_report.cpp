@@ -108,6 +108,7 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
   const auto placed = capacity.placement().host(placement::HostId(host.boot_id));
   if (!placed) return json;
   json["name"] = placed->host.name;
+  json["cluster"] = placed->host.cluster;
   json["kind"] = to_string(placed->host.kind);
   json["features"] = placed->host.features;
   json["drained"] = placed->drained;

@@ -233,6 +233,7 @@ bool Session::is_file_taken_back() const {
 
 void Session::check_time() {
   if (is_file_taken_back()) return close();  // the client sees that the body is cut off
+  if (state_ == State::streaming && !may_go_on()) return send_events();
   if (host_.now < due_) return;
   if (state_ == State::streaming) return keep_stream_alive();
   const bool waits_for_request =

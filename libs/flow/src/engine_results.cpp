@@ -127,6 +127,7 @@ void Engine::end_stage(std::uint32_t node) {
     end_node(node, std::move(one));
   } else if (planned.merge.exists()) {
     run.about = std::make_shared<const Bytes>(std::move(all));
+    run.pieces = run.total;
     set_stage(run, Stage::merge, 1);
   } else {
     end_node(node, std::move(all));
@@ -156,7 +157,7 @@ void Engine::finish_node(std::uint32_t node, Bytes output) {
   done.state = NodeState::done;
   done.uses = run.uses;
   done.step = run.step;
-  done.total = run.stage == Stage::main ? run.total : 1;
+  done.total = run.stage == Stage::main ? run.total : std::max<std::uint64_t>(run.pieces, 1);
   done.in_order = run.stage == Stage::main && ends_early(planned) ? run.in_order : done.total;
   if (is_branching(planned.kind)) done.total = done.in_order = progress_of_branching(run).total;
   done.is_queued = run.is_queued;

@@ -141,6 +141,7 @@ struct EngineSnapshot {
     if (run.about == nullptr) return json;
     json["about"] = json_of(*run.about);
     json["stage"] = static_cast<int>(run.stage);
+    if (run.stage == Stage::merge) json["pieces"] = run.pieces;
     json["step"] = run.step;
     json["total"] = run.total;
     json["in_order"] = run.in_order;
@@ -213,6 +214,7 @@ struct EngineSnapshot {
     run.stage = static_cast<Stage>(stage);
     run.step = json.at("step").get<std::uint64_t>();
     run.total = json.at("total").get<std::uint64_t>();
+    run.pieces = json.value("pieces", std::uint64_t{0});
     run.in_order = json.at("in_order").get<std::uint64_t>();
     must(run.in_order < run.total || is_branching(planned.kind));
     const Json& gathered = json.at("gathered");

@@ -258,6 +258,7 @@ class Engine {
     bool keeping = false;                        // nothing goes on until `result`, or if there is
     Bytes result;                                // none the state, is in a file
     std::uint64_t total = 1;                     // calls of the stage
+    std::uint64_t pieces = 0;                    // that are being merged
     std::uint64_t next = 0;                      // the first that was not started
     std::uint64_t in_order = 0;                  // so many results are in `gathered`
     Gathering gathered;                          // or, with `until`, nowhere
