@@ -1,6 +1,5 @@
 #include "data/far_end.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "foundation/duplicate.h"
 #include "foundation/sockets.h"
 #include "processes/child_process.h"
 
@@ -24,9 +24,9 @@ class FarProcess final : public FarEnd {
       : process_(std::move(process)), socket_(io), end_(io), handlers_(std::move(handlers)) {}
 
   [[nodiscard]] Result<void> watch(UniqueFd socket) {
-    UniqueFd end(::fcntl(process_.descriptor(), F_DUPFD_CLOEXEC, 0));
-    if (!end) return fail_errno("fcntl");
-    for (auto [watched, descriptor] : {std::pair{&socket_, &socket}, std::pair{&end_, &end}}) {
+    auto end = duplicate(process_.descriptor());
+    if (!end) return fail(std::move(end.error()));
+    for (auto [watched, descriptor] : {std::pair{&socket_, &socket}, std::pair{&end_, &*end}}) {
       boost::system::error_code error;
       watched->assign(descriptor->get(), error);
       if (error) return fail(ErrorCode::system, "epoll_ctl: " + error.message());
