@@ -18,10 +18,32 @@ namespace {
 
 constexpr int control_number = 3;  // in the process
 
+/// A process that was killed. It gives back what it had mapped first, for which nobody waits here.
+struct KilledProcess {
+  processes::ChildProcess process;
+  boost::asio::posix::stream_descriptor end;
+};
+void reap_later(const std::shared_ptr<KilledProcess>& killed) {
+  if (killed->process.reap()) return;
+  killed->end.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [killed](const boost::system::error_code& error) {
+                           if (!error) reap_later(killed);
+                         });
+}
+
 class FarProcess final : public FarEnd {
  public:
   FarProcess(boost::asio::io_context& io, processes::ChildProcess process, Handlers handlers)
       : process_(std::move(process)), socket_(io), end_(io), handlers_(std::move(handlers)) {}
+
+  ~FarProcess() override {
+    process_.kill();
+    const bool was_reaped = process_.pid() < 0;
+    if (was_reaped || !end_.is_open() || process_.reap()) return;
+    boost::system::error_code ignored;
+    end_.cancel(ignored);
+    reap_later(std::make_shared<KilledProcess>(std::move(process_), std::move(end_)));
+  }
 
   [[nodiscard]] Result<void> watch(UniqueFd socket) {
     auto end = duplicate(process_.descriptor());
