@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calls/call_watch.h"
 #include "commands/commands.h"
 #include "foundation/amounts.h"
+#include "foundation/duplicate.h"
 #include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "protocol/limits.h"
@@ -78,9 +80,13 @@ struct InputFile {
 /// A pipe does not tell how much will come, and the room is made before the first byte.
 Result<InputFile> open_data_input(const std::string& path, const std::string& stated) {
   InputFile input;
-  const bool is_standard = path == "-";
-  input.file.reset(is_standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                               : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (path == "-") {
+    auto standard = duplicate(STDIN_FILENO);
+    if (!standard) return fail(std::move(standard.error()).while_doing("standard input"));
+    input.file = std::move(*standard);
+  } else {
+    input.file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
   if (!input.file)
     return fail(system_failure(errno == ENOENT ? ErrorCode::not_found : ErrorCode::system,
                                "open " + path, errno));

@@ -256,20 +256,26 @@ void DataRoutes::list(Request& request, const Reply& reply) {
       });
 }
 
+/// Answered when no executor has a file of it any more.
 void DataRoutes::remove(Request& request, const Reply& reply) {
   auto reference = parse_data_reference(request.parameters[0]);
   if (!reference) return reply.send(refuse_data(reference.error()));
   auto precondition = parse_precondition(request);
   if (!precondition) return reply.send(refuse_data(precondition.error()));
-  ask([tenant = request.identity.tenant.uid, reference = std::move(*reference),
-       precondition = std::move(*precondition)](
-          DataService& data) { return data.remove(tenant, reference, precondition); },
-      [reply](const Result<void>& removed) {
-        if (!removed) return reply.send(refuse_data(removed.error()));
-        Response response;
-        response.status = 204;
-        reply.send(std::move(response));
-      });
+  auto done = [reply](const Result<void>& removed) {
+    if (!removed) return reply.send(refuse_data(removed.error()));
+    Response response;
+    response.status = 204;
+    reply.send(std::move(response));
+  };
+  parts_.control([&data = parts_.data, here = parts_.here, tenant = request.identity.tenant.uid,
+                  reference = std::move(*reference), precondition = std::move(*precondition),
+                  done = std::move(done)]() mutable {
+    data.remove(tenant, reference, precondition,
+                [here, done = std::move(done)](Result<void> removed) {
+                  here([done, removed = std::move(removed)] { done(removed); });
+                });
+  });
 }
 
 }  // namespace orchid::gateway

@@ -1,9 +1,9 @@
 // Modules that a function of a crew has made, at one of its members.
-#include <fcntl.h>
 
 #include <chrono>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "foundation/log.h"
 #include "lanes/lane_session.h"
 #include "protocol/digest.h"
@@ -76,9 +76,8 @@ bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module
   const auto waiting = fetches_.take(digest);
   if (waiting.empty()) return false;
   for (const ModuleFetches::Fetched& fetched : waiting) {
-    UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
-    if (copy)
-      fetched(std::move(copy));
+    if (auto copy = duplicate(module.get()))
+      fetched(std::move(*copy));
     else
       fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
   }
