@@ -392,8 +392,7 @@ Checked check(const Document& document, const Surroundings& surroundings) {
     planned.name = choice.name.text;
     for (const auto& [name, value] : choice.options) planned.options[name.text] = value.text;
   }
-  for (const auto& [reference, function] : known)
-    if (!function.exact.empty()) checked.plan.exact.emplace(reference, function.exact);
+  keep_known(known, checked.plan);
   return checked;
 }
 

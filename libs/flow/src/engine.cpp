@@ -196,6 +196,8 @@ void Engine::handle(Decided& event) {
       known.pieces = said.pieces;
       known.share = said.share;
     }
+    if (said.devices) known.devices = said.devices;
+    prepare(said);
   }
   if (event.open_calls) open_calls_ = std::max(*event.open_calls, 1U);
   std::vector<std::uint32_t> waiting;
@@ -203,6 +205,8 @@ void Engine::handle(Decided& event) {
   queue_.clear();
   for (const std::uint32_t node : waiting) nodes_[node].is_queued = false;
   for (const std::uint32_t node : waiting) queue(node);
+  for (const Advice& said : event.nodes)
+    if (said.devices && said.node < nodes_.size()) queue(said.node);
 }
 
 void Engine::set_stage(NodeRun& run, Stage stage, std::uint64_t total) {
@@ -258,7 +262,7 @@ bool Engine::can_start(std::uint32_t node) const {
   if (run.state != NodeState::running || (window != 0 && run.open >= window)) return false;
   const std::uint64_t beyond =
       plan_->nodes[node].in_runs ? run.ahead.size() + run.open : run.next - run.in_order;
-  return !run.again.empty() || (run.next < run.total && beyond < most_ahead);
+  return (!run.again.empty() || (run.next < run.total && beyond < most_ahead)) && next_device(node);
 }
 
 void Engine::queue(std::uint32_t node) {
@@ -272,7 +276,7 @@ void Engine::queue(std::uint32_t node) {
 
 /// Pieces of a map in runs that the next call is given. Without advice each call has as many, and
 /// there are two for each that may be open; where somebody learns what is good, he begins with one.
-std::uint64_t Engine::run_length(std::uint32_t node) const {
+std::uint64_t Engine::run_length(std::uint32_t node, Device device) const {
   const NodeRun& run = nodes_[node];
   if (!plan_->nodes[node].in_runs || run.stage != Stage::main) return 1;
   const auto part = [](std::uint64_t count, std::uint64_t parts) {
@@ -281,9 +285,15 @@ std::uint64_t Engine::run_length(std::uint32_t node) const {
   const std::uint64_t left = run.total - run.next;
   const bool is_learned = std::ranges::any_of(plan_->optimisers, &PlannedOptimiser::decides_runs);
   std::uint64_t length = is_learned ? 1 : part(run.total, 2ULL * options_.window);
+  const auto follow = [&](std::uint64_t pieces, std::uint32_t share) {
+    if (pieces != 0) length = pieces;
+    if (share != 0) length = std::min(length, part(left, share));
+  };
   if (const auto advice = advice_.find(node); advice != advice_.end()) {
-    if (advice->second.pieces != 0) length = advice->second.pieces;
-    if (advice->second.share != 0) length = std::min(length, part(left, advice->second.share));
+    if (device == Device::any)
+      follow(advice->second.pieces, advice->second.share);
+    else
+      follow(advice->second.devices->of(device).pieces, advice->second.devices->of(device).share);
   }
   // Results of later pieces may be there, from before the flow went on.
   const auto known = run.ahead.upper_bound(run.next);
@@ -299,12 +309,13 @@ void Engine::skip_ahead(NodeRun& run) {
 
 void Engine::start_call(std::uint32_t node) {
   NodeRun& run = nodes_[node];
+  const Device device = next_device(node).value_or(Device::any);
   Work work;
   if (!run.again.empty()) {
     work = run.again.front();
     run.again.pop_front();
   } else {
-    work = {.index = run.next, .pieces = run_length(node)};
+    work = {.index = run.next, .pieces = run_length(node, device)};
     run.next += work.pieces;
     skip_ahead(run);  // after a resume they are there
   }
@@ -321,7 +332,8 @@ void Engine::start_call(std::uint32_t node) {
                   .attempt = 1,
                   .function = &function,
                   .input = {},
-                  .pieces = work.pieces};
+                  .pieces = work.pieces,
+                  .device = device};
   if (const auto failed = run.failures.find(work.index); failed != run.failures.end())
     start.attempt += failed->second;
   append_argument(node, work, start);
@@ -329,7 +341,7 @@ void Engine::start_call(std::uint32_t node) {
     const PlannedPort& planned = plan_->nodes[node].ports[port];
     give(planned.type, *value_of(planned.source), start);
   }
-  open_.emplace(start.call.number, OpenCall{.node = node, .work = work});
+  open_.emplace(start.call.number, OpenCall{.node = node, .work = work, .device = device});
   ++run.open;
   actions_.emplace_back(std::move(start));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <string>
 #include <utility>
 
 namespace orchid::flow {
@@ -25,6 +26,7 @@ class Prospect {
     for (std::uint32_t i = 0; i < plan_.nodes.size(); ++i) {
       find_wave(i);
       count_calls(i);
+      say_where(i);
       estimate(i);
       find_end(i);
     }
@@ -84,6 +86,18 @@ class Prospect {
     one.at_once = options_.at_once;
     if (node.window != 0) one.at_once = std::min(one.at_once, node.window);
     if (node.kind == NodeKind::iterate) one.at_once = 1;
+  }
+
+  void say_where(std::uint32_t number) {
+    const PlannedNode& node = plan_.nodes[number];
+    std::string& why = outlook_.nodes[number].why;
+    const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
+    if (!node.constraints.kind.empty()) add("on hosts of kind " + node.constraints.kind);
+    if (!node.constraints.device.empty())
+      add(node.constraints.device == "gpu" ? "on GPUs" : "on cores");
+    if (node.cores_of_call != 0)
+      add(fmt::format("on a GPU or {} {}, by trial", node.cores_of_call,
+                      node.cores_of_call == 1 ? "core" : "cores"));
   }
 
   void count_pieces(std::uint32_t number) {

@@ -27,6 +27,7 @@ class Shaping {
     planned_.window = node.window;
     planned_.deadline = node.deadline;
     planned_.retry = node.retry;
+    planned_.constraints = node.constraints;
   }
 
   std::optional<PlannedNode> run() {
