@@ -20,6 +20,7 @@
 #include "flow_book.h"
 #include "flow_journal.h"
 #include "flow_run/flow_templates.h"
+#include "flow_run/host_looks.h"
 #include "foundation/background_thread.h"
 #include "foundation/clock.h"
 #include "foundation/files.h"
@@ -106,7 +107,13 @@ int run(const Arguments& arguments) {
                                     .result = std::move(result)});
              });
            },
-       .templates = templates},
+       .templates = templates,
+       .look_at_hosts =
+           [&] {
+             checks.run([&client, &arrivals] {
+               arrivals.put(HostsSeen{.hosts = flow::look_at_hosts(client)});
+             });
+           }},
       {.most_flows = arguments.flows, .keep = std::chrono::milliseconds(arguments.keep_ms)});
   if (auto restored = book.restore(); !restored) return cannot_start(restored.error());
   while (book.take(arrivals.take(book.patience()))) book.look_around();

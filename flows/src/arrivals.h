@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flow/engine.h"
+#include "flow/optimiser.h"
 #include "flow_submission.h"
 #include "foundation/result.h"
 #include "protocol/flow_messages.h"
@@ -38,9 +39,13 @@ struct CallEnded {
   std::string flow;
   flow::Event event;
 };
+/// Hosts have been looked at; none: the gateway does not tell.
+struct HostsSeen {
+  std::vector<flow::HostSituation> hosts;
+};
 /// There is nobody to run flows for.
 struct GatewayGone {};
-using Arrival = std::variant<Asked, Checked, CallEnded, GatewayGone>;
+using Arrival = std::variant<Asked, Checked, CallEnded, HostsSeen, GatewayGone>;
 
 /// Any thread puts in; one takes out. The gateway has at most 1024 requests under way, and no more
 /// calls end than are open.

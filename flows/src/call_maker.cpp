@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "flow_run/flow_calls.h"
+
 namespace orchid::flows {
 namespace {
 
@@ -92,6 +94,8 @@ std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop
   InvokeOptions options{.deadline = call.deadline,
                         .idempotency_key = call.flow + "-" + std::to_string(call.number),
                         .signature = call.signature,
+                        .host_kind = call.host_kind,
+                        .device = flow::wanted_device(call.device),
                         .data = flow::references_to(call.data)};
   // False would cancel the call, which goes on when it is only forgotten.
   options.watch = [&](const InvocationStatus&) {

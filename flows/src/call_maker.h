@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "arrivals.h"
+#include "flow/devices.h"
 #include "flow_run/flow_data.h"
+#include "flow_run/preparations.h"
 #include "orchid/client.h"
 
 namespace orchid::flows {
@@ -29,6 +31,8 @@ struct FlowCall {
   bool keeps = false;          // no call: `data` is to be kept as a file
   std::vector<DataId> kept{};  // of `data`, what is in files
   std::chrono::nanoseconds deadline{};
+  flow::Device device = flow::Device::any;
+  std::string host_kind{};  // empty: any
 };
 
 /// What flows want of it, so that they can be tested without a gateway. Used by one thread.
@@ -45,6 +49,9 @@ class FlowCaller {
   /// None of the flow's calls is looked after any more; those that run go on, and can be asked for
   /// by `start`.
   virtual void forget(const std::string& flow) = 0;
+  /// What a node needs that comes next: see flow::Preparations. Does not wait.
+  virtual void prepare(const std::vector<std::string>& /*functions*/,
+                       std::vector<DataId> /*data*/) {}
   /// A node has made the object, and nobody needs it any more.
   virtual void drop(const DataId& data) = 0;
 };
@@ -62,6 +69,9 @@ class CallMaker final : public FlowCaller {
   void stop(const std::string& flow, std::uint64_t number) override;
   void forget(const std::string& flow) override;
   void drop(const DataId& data) override { drops_.drop(data); }
+  void prepare(const std::vector<std::string>& functions, std::vector<DataId> data) override {
+    preparations_.add(functions, std::move(data));
+  }
 
  private:
   enum class Wish : std::uint8_t { answer, cancel, forget };
@@ -79,6 +89,7 @@ class CallMaker final : public FlowCaller {
   Arrivals& arrivals_;
   std::size_t most_threads_;
   flow::DataDrops drops_{client_};
+  flow::Preparations preparations_{client_};
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<FlowCall> waiting_;  // guarded by mutex_, as all below

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "flow_run/host_looks.h"
+#include "flow_run/preparations.h"
 #include "foundation/log.h"
 
 namespace orchid::flows {
@@ -130,6 +132,9 @@ void FlowBook::apply(Entry& entry, const JournalEvent& event) {
   for (const std::uint64_t number : todo.stop) parts_.calls.stop(entry.record.id, number);
   start_calls(entry, todo.start);
   for (const DataId& data : todo.drop) parts_.calls.drop(data);
+  const flow::Plan& plan = entry.run->plan();
+  for (const flow::Prepare& next : todo.prepare)
+    parts_.calls.prepare(flow::functions_ahead(plan, plan.nodes[next.node]), next.data);
 }
 
 void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
@@ -149,7 +154,9 @@ void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbe
                         .kept = call.kept,
                         .deadline = node.deadline.count() == 0
                                         ? std::chrono::nanoseconds(usual_deadline)
-                                        : node.deadline});
+                                        : node.deadline,
+                        .device = call.device,
+                        .host_kind = node.constraints.kind});
   }
 }
 
@@ -206,14 +213,36 @@ bool FlowBook::take(std::vector<Arrival> arrivals) {
     if (std::holds_alternative<GatewayGone>(arrival)) return false;
     if (auto* asked = std::get_if<Asked>(&arrival)) handle(std::move(*asked));
     if (auto* checked = std::get_if<Checked>(&arrival)) handle(std::move(*checked));
+    if (const auto* seen = std::get_if<HostsSeen>(&arrival)) see_hosts(*seen);
   }
   return true;
+}
+
+/// They are looked at before a flow's first decision, and again from time to time. False: an answer
+/// is to come without which it begins to no good.
+bool FlowBook::knows_hosts(const FlowRun& run) {
+  if (!parts_.look_at_hosts) return true;
+  const bool are_old =
+      !hosts_seen_ || parts_.clock.now() - *hosts_seen_ >= flow::look_at_hosts_every;
+  if (!looks_at_hosts_ && (are_old || !run.was_told_of_hosts())) {
+    looks_at_hosts_ = true;
+    parts_.look_at_hosts();
+  }
+  return run.was_told_of_hosts();
+}
+
+void FlowBook::see_hosts(const HostsSeen& seen) {
+  looks_at_hosts_ = false;
+  hosts_seen_ = parts_.clock.now();
+  for (auto& [id, entry] : flows_)
+    if (entry.run && entry.run->is_optimised()) entry.run->see_hosts(seen.hosts);
 }
 
 /// A decision is an event like others: on disk before it counts, so that whoever goes on from the
 /// journal has the same calls.
 void FlowBook::tune(Entry& entry) {
-  if (!entry.run || !entry.suspended.empty()) return;
+  if (!entry.run || !entry.suspended.empty() || !entry.run->is_optimised()) return;
+  if (!knows_hosts(*entry.run)) return;
   auto decided = entry.run->decide(stamped(entry, flow::Tick{}).at);
   if (!decided) return;
   if (auto told = tell(entry, std::move(*decided)); !told) suspend(entry, told.error().message);
@@ -235,12 +264,20 @@ void FlowBook::look_around() {
 }
 
 std::chrono::nanoseconds FlowBook::patience() const {
+  const auto is_tuned = [](const auto& flow) {
+    const Entry& entry = flow.second;
+    return entry.run && entry.suspended.empty() && entry.run->is_optimised();
+  };
   const MonotonicTime now = parts_.clock.now();
   std::chrono::nanoseconds patience = std::min<std::chrono::nanoseconds>(
       longest_patience, std::max<std::chrono::nanoseconds>(next_cleaning_ - now, {}));
   for (const Waiting& one : waiting_)
     patience = std::min<std::chrono::nanoseconds>(
         patience, std::max<std::chrono::nanoseconds>(one.until - now, {}));
+  if (hosts_seen_ && !looks_at_hosts_ && std::ranges::any_of(flows_, is_tuned))
+    patience = std::min<std::chrono::nanoseconds>(
+        patience,
+        std::max<std::chrono::nanoseconds>(*hosts_seen_ + flow::look_at_hosts_every - now, {}));
   for (const auto& [id, entry] : flows_) {
     if (!entry.run || !entry.suspended.empty() || !entry.run->wake()) continue;
     const auto left = *entry.run->wake() - stamped(entry, flow::Tick{}).at;

@@ -33,6 +33,9 @@ class FlowBook {
     /// is answered there.
     std::function<void(Asked)> check;
     std::string templates{};  // JSON: what flows may begin from
+    /// Looks at hosts elsewhere; arrives as `HostsSeen`, whatever comes of it. Empty: nobody knows
+    /// of hosts.
+    std::function<void()> look_at_hosts{};
   };
   struct Options {
     std::size_t most_flows = 100;                        // that have not ended
@@ -68,6 +71,8 @@ class FlowBook {
   [[nodiscard]] Result<void> tell(Entry& entry, flow::Event event);
   void take_ends(std::vector<CallEnded> ends);
   void tune(Entry& entry);
+  [[nodiscard]] bool knows_hosts(const FlowRun& run);
+  void see_hosts(const HostsSeen& seen);
   void apply(Entry& entry, const JournalEvent& event);
   void start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers);
   void suspend(Entry& entry, const std::string& why);
@@ -111,6 +116,8 @@ class FlowBook {
   std::map<std::string, Entry> flows_;  // by id
   std::vector<Waiting> waiting_;
   MonotonicTime next_cleaning_{};
+  bool looks_at_hosts_ = false;              // an answer is to come
+  std::optional<MonotonicTime> hosts_seen_;  // when that was
 };
 
 }  // namespace orchid::flows

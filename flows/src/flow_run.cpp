@@ -146,6 +146,8 @@ void FlowRun::act(const flow::WakeAt& wake, Todo& /*todo*/) { wake_ = wake.at; }
 
 void FlowRun::act(const flow::DropData& drop, Todo& todo) { todo.drop.push_back(drop.data); }
 
+void FlowRun::act(flow::Prepare& next, Todo& todo) { todo.prepare.push_back(std::move(next)); }
+
 void FlowRun::act(const flow::Ended& /*ended*/, Todo& /*todo*/) {
   wake_.reset();
   say(fmt::format("the flow is {}", flow::to_string(engine_.outcome())));

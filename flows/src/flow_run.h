@@ -35,6 +35,7 @@ class FlowRun {
     std::vector<std::uint64_t> start;  // their numbers
     std::vector<std::uint64_t> stop;
     std::vector<DataId> drop;
+    std::vector<flow::Prepare> prepare;
   };
   Todo apply(const JournalEvent& event);
   /// Functions are called so from now on, by what documents call them.
@@ -42,6 +43,16 @@ class FlowRun {
   /// Something that is told, and follows from no event: it is forgotten with this object.
   void note(std::string text, UnixMillis at);
 
+  /// Whether somebody optimises it, and wants to know of hosts.
+  [[nodiscard]] bool is_optimised() const {
+    return tuner_ != nullptr && engine_.outcome() == flow::FlowOutcome::running;
+  }
+  [[nodiscard]] bool was_told_of_hosts() const { return told_of_hosts_; }
+  /// As they are now; none: nobody knows.
+  void see_hosts(const std::vector<flow::HostSituation>& hosts) {
+    told_of_hosts_ = true;
+    if (!hosts.empty()) tuner_->see_hosts(hosts);
+  }
   /// What its optimisers have to say, for the engine to be told; nothing: nothing new. `at` as of
   /// events.
   [[nodiscard]] std::optional<flow::Decided> decide(flow::Time at);
@@ -94,6 +105,7 @@ class FlowRun {
   void act(const flow::AttemptFailed& attempt, Todo& todo);
   void act(const flow::WakeAt& wake, Todo& todo);
   void act(const flow::DropData& drop, Todo& todo);
+  void act(flow::Prepare& next, Todo& todo);
   void act(const flow::Ended& ended, Todo& todo);
   void say(std::string text, bool is_attempt = false);
   [[nodiscard]] nlohmann::ordered_json node(std::uint32_t number) const;
@@ -101,6 +113,7 @@ class FlowRun {
   std::unique_ptr<flow::Plan> plan_;  // the engine points to it
   flow::Engine engine_;
   std::unique_ptr<flow::Tuner> tuner_;  // null: nobody optimises the flow
+  bool told_of_hosts_ = false;
   std::map<std::uint64_t, flow::StartCall> open_;
   std::optional<flow::Time> wake_;
   std::uint64_t events_ = 0;

@@ -148,7 +148,10 @@ Result<Submission> parse_submission(std::span<const std::byte> body) {
 
 std::string to_json(const KnownVersions& functions) {
   Json json = Json::object();
-  for (const auto& [name, known] : functions) json[name] = {known.signature, known.exact};
+  for (const auto& [name, known] : functions) {
+    json[name] = {known.signature, known.exact};
+    if (!known.needs.empty()) json[name].push_back(known.needs);
+  }
   return json.dump();
 }
 
@@ -157,10 +160,13 @@ Result<KnownVersions> parse_known_versions(std::string_view text) {
   if (!json.is_object()) return wrong("the functions of a flow are no JSON object");
   KnownVersions functions;
   for (const auto& [name, value] : json.items()) {
-    if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_string())
+    const auto is_text = [](const Json& one) { return one.is_string(); };
+    if (!value.is_array() || value.size() < 2 || value.size() > 3 ||
+        !std::ranges::all_of(value, is_text))
       return wrong(fmt::format("function '{}' has no signature and version", name));
     functions[name] = {.signature = value[0].get<std::string>(),
-                       .exact = value[1].get<std::string>()};
+                       .exact = value[1].get<std::string>(),
+                       .needs = value.size() == 3 ? value[2].get<std::string>() : std::string()};
   }
   return functions;
 }
@@ -174,6 +180,7 @@ FindFunction finder_of(const KnownVersions& functions) {
     return {.state = State::known,
             .signature = found->second.signature,
             .exact = found->second.exact,
+            .needs = found->second.needs,
             .message = {}};
   };
 }

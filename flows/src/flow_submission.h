@@ -34,6 +34,7 @@ using FindFunction = std::function<flow::KnownFunction(const std::string&)>;
 struct KnownVersion {
   std::string signature;  // empty: it takes and gives bytes
   std::string exact;      // a reference to just that version
+  std::string needs{};    // what its workers have, as flow::KnownFunction says it
 };
 using KnownVersions = std::map<std::string, KnownVersion>;  // by what documents call them
 [[nodiscard]] std::string to_json(const KnownVersions& functions);

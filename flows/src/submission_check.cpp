@@ -24,7 +24,8 @@ Result<CheckedSubmission> check_submission(Client& client, std::span<const std::
   const auto find = [&](const std::string& name) {
     flow::KnownFunction known = deployed.find(name);
     if (known.state == flow::KnownFunction::State::known)
-      checked.functions[name] = {.signature = known.signature, .exact = known.exact};
+      checked.functions[name] = {
+          .signature = known.signature, .exact = known.exact, .needs = known.needs};
     return known;
   };
   try {

@@ -89,6 +89,7 @@ struct Prospects {
 
 std::string why_by_gateway(const CheckedFile& checked, const PlanArguments& arguments) {
   if (arguments.by_gateway) return "--by-gateway asks for that";
+  if (checked.needs.empty()) return "a node says where its calls are to run";
   const auto& [function, needs] = *checked.needs.begin();
   return fmt::format("{} needs {}, and a flow's lease has workers with one core", function, needs);
 }
@@ -109,7 +110,7 @@ Prospects prospects_of(CheckedFile& checked, const PlanArguments& arguments,
     all.workers = std::max(1U, std::min(all.workers, static_cast<unsigned>(free)));
   const bool has_deadline = std::ranges::any_of(
       plan.nodes, [](const flow::PlannedNode& node) { return node.deadline.count() != 0; });
-  const bool by_gateway = arguments.by_gateway || !checked.needs.empty();
+  const bool by_gateway = arguments.by_gateway || !checked.needs.empty() || has_constraints(plan);
   all.way = by_gateway ? "gateway" : "lease";
   all.window = by_gateway ? 2 * arguments.workers : all.workers * (has_deadline ? 1 : 4);
   all.why = by_gateway     ? why_by_gateway(checked, arguments)

@@ -177,12 +177,14 @@ Result<void> drive_flow(Shell& shell, const flow::Plan& plan, flow::Engine& engi
         shell.note("what was reached could not be kept: " + kept.error().message);
     };
   FlowProgress progress(shell, plan, engine, std::move(keep));
+  flow::HostLooks looks(client);
   flow::drive({.plan = plan,
                .engine = engine,
                .calls = *made.calls,
                .inbox = *inbox,
                .watch = progress,
                .tuner = tuner,
+               .hosts = &looks,
                .follows_window = follows});
   return keep_state(engine, arguments.state);
 }

@@ -11,7 +11,12 @@ placement::WorkerRequest worker_for(const WorkerNeeds* needs, const ModuleHosts&
                                     const CallPlace& place) {
   std::vector<placement::WorkerShape> alternatives{placement::WorkerShape{}};
   if (needs != nullptr) alternatives = needs->alternatives;
-  if (hosts.needs_gpu) {
+  const bool on_gpu = hosts.needs_gpu || place.device == placement::CallDevice::gpu;
+  if (!on_gpu && place.device == placement::CallDevice::cores) {
+    std::erase_if(alternatives, [](const placement::WorkerShape& one) { return one.gpus != 0; });
+    if (alternatives.empty()) alternatives.emplace_back();
+  }
+  if (on_gpu) {
     std::erase_if(alternatives, [](const placement::WorkerShape& one) { return one.gpus == 0; });
     if (alternatives.empty()) alternatives.push_back({.gpus = 1});
   }

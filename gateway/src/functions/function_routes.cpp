@@ -43,6 +43,7 @@ void FunctionRoutes::add_to(Router& router) {
   router.add(Method::delete_, "/v1/functions/{}", {}, bind(&FunctionRoutes::remove));
   router.add(Method::get, "/v1/functions/{}/versions", {}, bind(&FunctionRoutes::versions));
   router.add(Method::get, "/v1/functions/{}/module", {}, bind(&FunctionRoutes::module));
+  router.add(Method::post, "/v1/functions/{}/load", {}, bind(&FunctionRoutes::load));
 }
 
 void FunctionRoutes::put(Request& request, const Reply& reply) {
@@ -112,6 +113,20 @@ void FunctionRoutes::module(Request& request, const Reply& reply) {
   const auto keeper = std::make_shared<const MappedFile>(std::move(*mapped));
   response.payload = {keeper->bytes(), keeper};
   response.with("ETag", etag((*version)->version->digest));
+  reply.send(std::move(response));
+}
+
+/// Ahead of its first call, by a worker that is idle; where there is none nothing happens.
+void FunctionRoutes::load(Request& request, const Reply& reply) {
+  const std::string name(request.parameters[0]);
+  auto reference = parse_function_reference(name);
+  if (!reference) return reply.send(refuse(reference.error(), ""));
+  const uid_t tenant = request.identity.tenant.uid;
+  auto version = table_.get().find_version(tenant, reference->function, reference->version_prefix);
+  if (!version) return reply.send(refuse(version.error(), reference->function));
+  parts_.runner.expect(tenant, (*version)->version);
+  Response response;
+  response.status = 204;
   reply.send(std::move(response));
 }
 

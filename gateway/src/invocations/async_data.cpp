@@ -14,8 +14,9 @@ namespace orchid::gateway {
 bool AsyncInvocations::find_its_data(BookedInvocation& invocation) {
   const InvocationRecord& record = invocation.record;
   if (record.data.empty()) return true;
-  auto data = parts_.find_data.find(record.tenant, record.data,
-                                    worker_for(*invocation.version, {.kind = record.kind}));
+  auto data = parts_.find_data.find(
+      record.tenant, record.data,
+      worker_for(*invocation.version, {.kind = record.kind, .device = record.device}));
   if (data) {
     invocation.data = *data;
     if ((*data)->waits_for.empty()) {

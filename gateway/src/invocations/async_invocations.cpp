@@ -34,6 +34,7 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
   record.request = submission.reference;
   record.at_most_once = submission.at_most_once;
   record.kind = submission.kind;
+  record.device = submission.device;
   record.data = to_string(submission.data);
   record.output_data = submission.output_data;
   record.accepted = submission.accepted;
@@ -227,6 +228,7 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
             .deadline = now + left,
             .at_most_once = invocation.record.at_most_once,
             .kind = invocation.record.kind,
+            .device = invocation.record.device,
             .data = invocation.data,
             .output_data = invocation.record.output_data,
             .place = std::exchange(invocation.gate_place, nullptr)};

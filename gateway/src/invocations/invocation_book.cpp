@@ -34,6 +34,7 @@ InvocationBook::Line& InvocationBook::line_of(const BookedInvocation& invocation
   const FunctionVersion* version = invocation.version.get();
   InvocationLineKey key{.function = line_function(invocation),
                         .kind = invocation.record.kind,
+                        .device = invocation.record.device,
                         .hosts = version != nullptr ? version->hosts : ModuleHosts{}};
   if (invocation.data != nullptr) key.data_at = invocation.data->at;
   const auto found = lines_.find(key);
@@ -115,7 +116,8 @@ BookedInvocation* InvocationBook::start_next(MonotonicTime now, const HasSupply&
     if (oldest != nullptr && oldest->queue.begin()->first < line.queue.begin()->first) continue;
     const auto needs = key.function != nullptr ? key.function->get() : nullptr;
     // What has become of the data shows when such a call begins.
-    if (has_supply(worker_for(needs.get(), key.hosts, {.kind = key.kind}))) oldest = &line;
+    if (has_supply(worker_for(needs.get(), key.hosts, {.kind = key.kind, .device = key.device})))
+      oldest = &line;
   }
   return oldest == nullptr ? nullptr : &give_slot(*oldest);
 }

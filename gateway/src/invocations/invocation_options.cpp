@@ -78,6 +78,10 @@ Result<InvocationOptions> parse_invocation_options(const Request& request,
     if (!options.kind)
       return fail(ErrorCode::bad_request, "Orchid-Host-Kind must be cpu, gpu or dpu");
   }
+  if (request.headers.has(Header::orchid_device)) {
+    options.device = placement::parse_call_device(request.header(Header::orchid_device));
+    if (!options.device) return fail(ErrorCode::bad_request, "Orchid-Device must be cores or gpu");
+  }
   options.data = std::string(request.header(Header::orchid_data));
   auto output = parse_output(request);
   if (!output) return fail(std::move(output.error()));

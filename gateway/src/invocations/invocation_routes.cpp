@@ -145,8 +145,8 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
 void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
   const bool is_stored = accepted.is_stored();
   const uid_t tenant = request.identity.tenant.uid;
-  placement::WorkerRequest worker =
-      worker_for(*accepted.entry.version, {.kind = accepted.options.kind});
+  placement::WorkerRequest worker = worker_for(
+      *accepted.entry.version, {.kind = accepted.options.kind, .device = accepted.options.device});
   if (!is_stored) accepted.data = recent_data_.find(tenant, accepted.options.data, worker);
   if (accepted.data != nullptr) return start(request, reply, std::move(accepted));
   const auto [number, client_gone] = data_waits_.add();
@@ -216,6 +216,7 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .wait_until = to_the_end ? MonotonicTime::max() : now + options.wait,
                    .at_most_once = accepted.at_most_once,
                    .kind = options.kind,
+                   .device = options.device,
                    .data = std::move(accepted.data),
                    .output_data = options.output_data,
                    .transfer = accepted.transfer};
@@ -270,6 +271,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
                              .reference = std::move(reference),
                              .at_most_once = accepted.at_most_once,
                              .kind = options.kind,
+                             .device = options.device,
                              .data = std::move(accepted.data),
                              .output_data = options.output_data,
                              .accepted = now,

@@ -40,6 +40,7 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
             .deadline = live.request.deadline,
             .at_most_once = live.request.at_most_once,
             .kind = live.request.kind,
+            .device = live.request.device,
             .data = live.request.data,
             .output_data = live.request.output_data};
   metrics_.started.add();
@@ -118,6 +119,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
                              .reference = {},
                              .at_most_once = live.request.at_most_once,
                              .kind = live.request.kind,
+                             .device = live.request.device,
                              .data = live.request.data,
                              .output_data = live.request.output_data,
                              .accepted = live.accepted_wall,
@@ -182,6 +184,7 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   view.record.entry = live.request.version->manifest.entries[live.request.entry].name;
   view.record.at_most_once = live.request.at_most_once;
   view.record.kind = live.request.kind;
+  view.record.device = live.request.device;
   view.record.data = to_string(live.request.data);
   view.record.output_data = live.request.output_data;
   view.record.accepted = live.accepted_wall;

@@ -13,7 +13,7 @@ namespace {
 #define ORCHID_INVOCATION_COLUMNS                                                            \
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
-  "lease, request, host_kind, data, output_data"
+  "lease, request, host_kind, data, output_data, device"
 
 /// Seven numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
 /// neither that nor the seventh).
@@ -75,6 +75,7 @@ InvocationRecord read_row(const Statement& row) {
   record.kind = placement::parse_host_kind(row.text(20));
   record.data = row.text(21);
   record.output_data = row.text(22);
+  record.device = placement::parse_call_device(row.text(23));
   return record;
 }
 
@@ -105,7 +106,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .prepare(
           "INSERT INTO invocations (id, tenant, function, digest, entry, idempotency_key, "
           "at_most_once, accepted, deadline, state, attempts, request, host_kind, data, "
-          "output_data) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "output_data, device) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(record.id)
       .bind(std::int64_t{record.tenant})
       .bind(record.function)
@@ -121,6 +122,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .bind(std::string(record.kind ? to_string(*record.kind) : ""))
       .bind(record.data)
       .bind(record.output_data)
+      .bind(std::string(record.device ? to_string(*record.device) : ""))
       .run();
 }
 

@@ -388,8 +388,7 @@ Checked check(const Document& document, const Surroundings& surroundings) {
     for (const auto& [name, value] : choice.options) planned.options[name.text] = value.text;
   }
   if (checked.faults.empty()) find_files(document, surroundings, checked);
-  for (const auto& [reference, function] : known)
-    if (!function.exact.empty()) checked.plan.exact.emplace(reference, function.exact);
+  keep_known(known, checked.plan);
   return checked;
 }
 

@@ -9,11 +9,27 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json json_of(const DevicePart& part) {
+  return {
+      {"calls", part.calls}, {"from", part.from}, {"pieces", part.pieces}, {"share", part.share}};
+}
+
+DevicePart part_of(const Json& json) {
+  return {.calls = json.at("calls").get<std::uint32_t>(),
+          .from = json.at("from").get<std::uint64_t>(),
+          .pieces = json.at("pieces").get<std::uint64_t>(),
+          .share = json.at("share").get<std::uint32_t>()};
+}
+
 Json json_of(const Advice& advice) {
   Json json{{"node", advice.node}};
   if (advice.priority) json["priority"] = *advice.priority;
   if (advice.pieces != 0) json["pieces"] = advice.pieces;
   if (advice.share != 0) json["share"] = advice.share;
+  if (advice.devices)
+    json["devices"] = {{"cores", json_of(advice.devices->cores)},
+                       {"gpu", json_of(advice.devices->gpu)}};
+  if (advice.prepare != 0) json["prepare"] = advice.prepare;
   if (!advice.why.empty()) json["why"] = advice.why;
   return json;
 }
@@ -23,8 +39,13 @@ Advice advice_of(const Json& json) {
   Advice advice{.node = json.at("node").get<std::uint32_t>(),
                 .pieces = json.value("pieces", std::uint64_t{0}),
                 .share = json.value("share", std::uint32_t{0}),
+                .devices = {},
+                .prepare = json.value("prepare", std::uint32_t{0}),
                 .why = json.value("why", std::string())};
   if (json.contains("priority")) advice.priority = json.at("priority").get<std::int64_t>();
+  if (json.contains("devices"))
+    advice.devices = {.cores = part_of(json.at("devices").at("cores")),
+                      .gpu = part_of(json.at("devices").at("gpu"))};
   return advice;
 }
 
@@ -38,7 +59,8 @@ Json json_of(const ReadyNode& node) {
           {"pieces_left", node.pieces_left},
           {"pieces_total", node.pieces_total},
           {"open_calls", node.open_calls},
-          {"in_runs", node.in_runs}};
+          {"in_runs", node.in_runs},
+          {"cores_of_call", node.cores_of_call}};
 }
 
 ReadyNode node_of(const Json& json) {
@@ -51,7 +73,8 @@ ReadyNode node_of(const Json& json) {
           .pieces_left = json.at("pieces_left").get<std::uint64_t>(),
           .pieces_total = json.at("pieces_total").get<std::uint64_t>(),
           .open_calls = json.at("open_calls").get<std::uint32_t>(),
-          .in_runs = json.at("in_runs").get<bool>()};
+          .in_runs = json.at("in_runs").get<bool>(),
+          .cores_of_call = json.value("cores_of_call", std::uint32_t{0})};
 }
 
 Json json_of(const HostSituation& host) {
@@ -61,7 +84,8 @@ Json json_of(const HostSituation& host) {
             {"cores_free", host.cores_free},
             {"gpus_free", host.gpus_free},
             {"speed", host.speed},
-            {"watts_per_core", host.watts_per_core}};
+            {"watts_per_core", host.watts_per_core},
+            {"cores_own", host.cores_own}};
   if (host.watts) json["watts"] = *host.watts;
   return json;
 }
@@ -74,7 +98,8 @@ HostSituation host_of(const Json& json) {
                      .gpus_free = json.at("gpus_free").get<std::uint32_t>(),
                      .speed = json.at("speed").get<double>(),
                      .watts = {},
-                     .watts_per_core = json.at("watts_per_core").get<double>()};
+                     .watts_per_core = json.at("watts_per_core").get<double>(),
+                     .cores_own = json.value("cores_own", std::uint32_t{0})};
   if (json.contains("watts")) host.watts = json.at("watts").get<double>();
   return host;
 }

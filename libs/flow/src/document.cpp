@@ -177,6 +177,7 @@ class NodeReader {
     node_.deadline = fields_.duration("deadline", std::chrono::nanoseconds(0));
     if (node_.deadline > longest_deadline)
       faults_.add(fields_.find("deadline")->place, "a deadline is 24 h at most");
+    read_constraints();
     const Item* retry = fields_.find("retry");
     if (retry == nullptr) return;
     Fields policy(*retry, "'retry' of " + what_, faults_);
@@ -185,6 +186,22 @@ class NodeReader {
         policy.duration("back_off", node_.retry.back_off));
     if (policy.find("outcomes") != nullptr) node_.retry.outcomes = outcomes_of(policy);
     policy.refuse_others();
+  }
+
+  void read_constraints() {
+    const Item* constraints = fields_.find("constraints");
+    if (constraints == nullptr) return;
+    Fields fields(*constraints, "'constraints' of " + what_, faults_);
+    const auto one_of = [&](const char* field, const std::vector<std::string>& known) {
+      const Word word = fields.word(field);
+      if (!word.text.empty() && std::ranges::find(known, word.text) == known.end())
+        faults_.add(word.place, fmt::format("'{}' of {} must be one of: {}", field, what_,
+                                            fmt::join(known, ", ")));
+      return word.text;
+    };
+    node_.constraints.kind = one_of("kind", {"cpu", "gpu", "dpu"});
+    node_.constraints.device = one_of("device", {"cores", "gpu"});
+    fields.refuse_others();
   }
 
   std::vector<std::string> outcomes_of(Fields& policy) {

@@ -36,6 +36,8 @@ void add_calls(OrderedJson& json, const Node& node) {
   if (!node.takes.empty()) json["takes"] = texts(node.takes);
   if (node.window != 0) json["window"] = node.window;
   if (node.deadline.count() != 0) json["deadline"] = to_duration_text(node.deadline);
+  if (!node.constraints.kind.empty()) json["constraints"]["kind"] = node.constraints.kind;
+  if (!node.constraints.device.empty()) json["constraints"]["device"] = node.constraints.device;
   const RetryPolicy usual;
   if (node.retry == usual) return;
   OrderedJson retry = OrderedJson::object();

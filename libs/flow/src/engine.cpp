@@ -204,6 +204,8 @@ void Engine::handle(Decided& event) {
       known.pieces = said.pieces;
       known.share = said.share;
     }
+    if (said.devices) known.devices = said.devices;
+    prepare(said);
   }
   if (event.open_calls) open_calls_ = std::max(*event.open_calls, 1U);
   std::vector<std::uint32_t> waiting;
@@ -211,6 +213,8 @@ void Engine::handle(Decided& event) {
   queue_.clear();
   for (const std::uint32_t node : waiting) nodes_[node].is_queued = false;
   for (const std::uint32_t node : waiting) queue(node);
+  for (const Advice& said : event.nodes)
+    if (said.devices && said.node < nodes_.size()) queue(said.node);
 }
 
 void Engine::set_stage(NodeRun& run, Stage stage, std::uint64_t total) {
@@ -271,7 +275,8 @@ bool Engine::can_start(std::uint32_t node) const {
   if (run.state != NodeState::running || (window != 0 && run.open >= window)) return false;
   const std::uint64_t beyond =
       plan_->nodes[node].in_runs ? run.ahead.size() + run.open : run.next - run.in_order;
-  return !run.again.empty() || (!run.keeping && run.next < run.total && beyond < most_ahead);
+  return (!run.again.empty() || (!run.keeping && run.next < run.total && beyond < most_ahead)) &&
+         next_device(node);
 }
 
 void Engine::queue(std::uint32_t node) {
@@ -285,7 +290,7 @@ void Engine::queue(std::uint32_t node) {
 
 /// Pieces of a map in runs that the next call is given. Without advice each call has as many, and
 /// there are two for each that may be open; where somebody learns what is good, he begins with one.
-std::uint64_t Engine::run_length(std::uint32_t node) const {
+std::uint64_t Engine::run_length(std::uint32_t node, Device device) const {
   const NodeRun& run = nodes_[node];
   if (!plan_->nodes[node].in_runs || run.stage != Stage::main) return 1;
   const auto part = [](std::uint64_t count, std::uint64_t parts) {
@@ -294,9 +299,15 @@ std::uint64_t Engine::run_length(std::uint32_t node) const {
   const std::uint64_t left = run.total - run.next;
   const bool is_learned = std::ranges::any_of(plan_->optimisers, &PlannedOptimiser::decides_runs);
   std::uint64_t length = is_learned ? 1 : part(run.total, 2ULL * options_.window);
+  const auto follow = [&](std::uint64_t pieces, std::uint32_t share) {
+    if (pieces != 0) length = pieces;
+    if (share != 0) length = std::min(length, part(left, share));
+  };
   if (const auto advice = advice_.find(node); advice != advice_.end()) {
-    if (advice->second.pieces != 0) length = advice->second.pieces;
-    if (advice->second.share != 0) length = std::min(length, part(left, advice->second.share));
+    if (device == Device::any)
+      follow(advice->second.pieces, advice->second.share);
+    else
+      follow(advice->second.devices->of(device).pieces, advice->second.devices->of(device).share);
   }
   // Results of later pieces may be there, from before the flow went on.
   const auto known = run.ahead.upper_bound(run.next);
@@ -312,12 +323,14 @@ void Engine::skip_ahead(NodeRun& run) {
 
 void Engine::start_call(std::uint32_t node) {
   NodeRun& run = nodes_[node];
+  Device device = next_device(node).value_or(Device::any);
   Work work;
   if (!run.again.empty()) {
     work = run.again.front();
     run.again.pop_front();
+    if (work.keeps) device = Device::any;  // nothing is called
   } else {
-    work = {.index = run.next, .pieces = run_length(node)};
+    work = {.index = run.next, .pieces = run_length(node, device)};
     run.next += work.pieces;
     skip_ahead(run);  // after a resume they are there
   }
@@ -336,7 +349,8 @@ void Engine::start_call(std::uint32_t node) {
                   .function = &function,
                   .input = {},
                   .pieces = work.pieces,
-                  .keeps = work.keeps};
+                  .keeps = work.keeps,
+                  .device = device};
   if (const auto failed = run.failures.find(work.index); failed != run.failures.end())
     start.attempt += failed->second;
   append_argument(node, work, start);
@@ -346,7 +360,7 @@ void Engine::start_call(std::uint32_t node) {
   }
   for (const DataId& data : start.data)
     if (in_files_.contains(data)) start.kept.push_back(data);
-  open_.emplace(start.call.number, OpenCall{.node = node, .work = work});
+  open_.emplace(start.call.number, OpenCall{.node = node, .work = work, .device = device});
   ++run.open;
   actions_.emplace_back(std::move(start));
 }

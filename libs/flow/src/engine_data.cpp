@@ -160,4 +160,21 @@ bool Engine::make_again_for(const OpenCall& call, const CallFailed& event) {
   return true;
 }
 
+std::uint32_t Engine::values_there(std::uint32_t node) const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      plan_->nodes[node].ports,
+      [this](const PlannedPort& port) { return value_of(port.source) != nullptr; }));
+}
+
+void Engine::prepare(const Advice& said) {
+  Advice& known = advice_[said.node];
+  if (said.prepare <= known.prepare || nodes_[said.node].state != NodeState::waiting) return;
+  known.prepare = said.prepare;
+  Prepare action{.node = said.node};
+  for (const PlannedPort& port : plan_->nodes[said.node].ports)
+    if (const Value value = value_of(port.source); port.type.is_data() && value != nullptr)
+      action.data.push_back(data_of(*value));
+  actions_.emplace_back(std::move(action));
+}
+
 }  // namespace orchid::flow

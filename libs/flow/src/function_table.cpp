@@ -73,4 +73,12 @@ FunctionTable::Entry FunctionTable::compare(const std::string& function,
   return {.type = deployed, .trouble = {}};
 }
 
+void keep_known(const std::map<std::string, KnownFunction>& known, Plan& plan) {
+  for (const auto& [reference, function] : known) {
+    if (!function.exact.empty()) plan.exact.emplace(reference, function.exact);
+    if (!function.needs.empty()) plan.needs.emplace(reference, function.needs);
+  }
+  find_choices_of_devices(plan);
+}
+
 }  // namespace orchid::flow

@@ -34,4 +34,7 @@ class FunctionTable {
   std::map<std::string, Entry> entries_;
 };
 
+/// What is known of the functions that were asked for, by reference, for those who call them.
+void keep_known(const std::map<std::string, KnownFunction>& known, Plan& plan);
+
 }  // namespace orchid::flow

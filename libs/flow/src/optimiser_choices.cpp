@@ -14,9 +14,10 @@
 namespace orchid::flow {
 namespace {
 
-constexpr std::array<std::string_view, 3> known{"speed", "granularity", "power"};
+constexpr std::array<std::string_view, 5> known{"speed", "granularity", "power", "device",
+                                                "prefetch"};
 /// Their words are kept for what is to come.
-constexpr std::array<std::string_view, 3> reserved{"prefetch", "device", "grid"};
+constexpr std::array<std::string_view, 1> reserved{"grid"};
 constexpr std::size_t most_optimisers = 8;
 constexpr std::uint32_t most_watts = 1'000'000;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <string>
 #include <utility>
 
 namespace orchid::flow {
@@ -25,6 +26,7 @@ class Prospect {
     for (std::uint32_t i = 0; i < plan_.nodes.size(); ++i) {
       find_wave(i);
       count_calls(i);
+      say_where(i);
       estimate(i);
       find_end(i);
     }
@@ -91,6 +93,18 @@ class Prospect {
     const std::string most = node.times == no_bound ? "" : fmt::format(", at most {}", node.times);
     return fmt::format("batches of {} until {} is done{}", batch_text(node), node.main.function,
                        most);
+  }
+
+  void say_where(std::uint32_t number) {
+    const PlannedNode& node = plan_.nodes[number];
+    std::string& why = outlook_.nodes[number].why;
+    const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
+    if (!node.constraints.kind.empty()) add("on hosts of kind " + node.constraints.kind);
+    if (!node.constraints.device.empty())
+      add(node.constraints.device == "gpu" ? "on GPUs" : "on cores");
+    if (node.cores_of_call != 0)
+      add(fmt::format("on a GPU or {} {}, by trial", node.cores_of_call,
+                      node.cores_of_call == 1 ? "core" : "cores"));
   }
 
   void count_pieces(std::uint32_t number) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -165,6 +166,24 @@ std::string batch_text(const PlannedNode& node) {
   std::string text = node.budget.count() == 0 ? "" : to_duration_text(node.budget);
   if (node.steps != 0) text += fmt::format("{}{} steps", text.empty() ? "" : " or ", node.steps);
   return text;
+}
+
+bool has_constraints(const Plan& plan) {
+  return std::ranges::any_of(plan.nodes,
+                             [](const PlannedNode& node) { return node.constraints.exist(); });
+}
+
+void find_choices_of_devices(Plan& plan) {
+  if (std::ranges::find(plan.optimisers, "device", &PlannedOptimiser::name) ==
+      plan.optimisers.end())
+    return;
+  for (PlannedNode& node : plan.nodes) {
+    const bool has_one_function = node.kind == NodeKind::call || node.kind == NodeKind::map ||
+                                  node.kind == NodeKind::reduce || node.kind == NodeKind::iterate;
+    const auto needs = plan.needs.find(node.main.function);
+    if (has_one_function && node.constraints.device.empty() && needs != plan.needs.end())
+      node.cores_of_call = cores_beside_gpu(needs->second);
+  }
 }
 
 const std::string& exact_name(const Plan& plan, const std::string& function) {

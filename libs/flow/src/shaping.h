@@ -24,6 +24,7 @@ class Shaping {
     planned_.window = node.window;
     planned_.deadline = node.deadline;
     planned_.retry = node.retry;
+    planned_.constraints = node.constraints;
   }
 
   /// Nothing: faults have been told.

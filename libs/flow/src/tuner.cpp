@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "flow/own_share.h"
+
 namespace orchid::flow {
 namespace {
 
@@ -25,12 +27,25 @@ bool is_near(double a, double b) {
   return std::abs(a - b) <= near * std::max(std::abs(a), std::abs(b));
 }
 
+bool is_near(const DevicePart& a, const DevicePart& b) {
+  const auto near_to = [](auto one, auto other) {
+    return is_near(static_cast<double>(one), static_cast<double>(other));
+  };
+  return a.calls == b.calls && near_to(a.from, b.from) && near_to(a.pieces, b.pieces) &&
+         near_to(a.share, b.share);
+}
+
+bool says_the_same(const std::optional<Devices>& a, const std::optional<Devices>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return is_near(a->cores, b->cores) && is_near(a->gpu, b->gpu);
+}
+
 bool says_the_same(const Advice& a, const Advice& b) {
   return a.priority.has_value() == b.priority.has_value() &&
          is_near(static_cast<double>(a.priority.value_or(0)),
                  static_cast<double>(b.priority.value_or(0))) &&
          is_near(static_cast<double>(a.pieces), static_cast<double>(b.pieces)) &&
-         a.share == b.share;
+         a.share == b.share && a.prepare == b.prepare && says_the_same(a.devices, b.devices);
 }
 
 /// What a later optimiser says of the same counts.
@@ -41,6 +56,8 @@ void add(Advice& all, const Advice& one) {
     all.pieces = one.pieces;
     all.share = one.share;
   }
+  if (one.devices) all.devices = one.devices;
+  if (one.prepare != 0) all.prepare = one.prepare;
   if (!one.why.empty()) all.why += (all.why.empty() ? "" : "; ") + one.why;
 }
 
@@ -61,27 +78,58 @@ void cut_evenly(const Situation& situation, std::map<std::uint32_t, Advice>& nod
 Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimisers)
     : plan_(plan), optimisers_(std::move(optimisers)), ranks_(plan.nodes.size(), 0) {}
 
+void Tuner::set_hosts(std::vector<HostSituation> hosts) {
+  hosts_ = hosts;
+  first_look_ = std::move(hosts);
+  hosts_changed_ = true;
+}
+
+/// What is its own is found at once: with calls that end later the same look would blame others.
+void Tuner::see_hosts(std::vector<HostSituation> hosts) {
+  if (first_look_.empty()) return set_hosts(std::move(hosts));
+  OwnPlaces own;
+  std::uint32_t calls = 0;  // on a lease more are open than run
+  for (const auto& [number, call] : open_) {
+    if (calls++ == workers_) break;
+    own.cores +=
+        call.device == Device::cores ? std::max(plan_.nodes[call.node].cores_of_call, 1U) : 1;
+    own.gpus += call.device == Device::gpu ? 1 : 0;
+  }
+  hosts_ = with_own_share(first_look_, std::move(hosts), own);
+  hosts_changed_ = true;
+}
+
 void Tuner::see(const Action& action, Time now) {
   if (const auto* start = std::get_if<StartCall>(&action)) {
     open_.insert_or_assign(start->call.number, Open{.node = start->node,
                                                     .function = start->function->function,
                                                     .pieces = start->pieces,
+                                                    .device = start->device,
                                                     .started = now});
   } else if (const auto* stop = std::get_if<StopCall>(&action)) {
     open_.erase(stop->call.number);
   } else if (const auto* change = std::get_if<NodeChanged>(&action)) {
     nodes_changed_ = true;
-    if (change->state == NodeState::running)
-      running_.insert(change->node);
-    else
+    if (change->state == NodeState::running) {
+      begins(change->node);
+    } else {
       running_.erase(change->node);
+      undecided_.erase(change->node);
+    }
   }
 }
 
 void Tuner::see(const Event& event, Time now) {
   if (const auto* failed = std::get_if<CallFailed>(&event)) open_.erase(failed->call.number);
   if (const auto* decided = std::get_if<Decided>(&event)) {
-    for (const Advice& one : decided->nodes) said_[one.node] = one;
+    for (const Advice& one : decided->nodes) {
+      Advice& said = said_[one.node];
+      // What was done before it began stays told.
+      const std::string before = said.prepare != 0 && one.prepare == 0 ? said.why + "; " : "";
+      said = one;
+      if (one.devices) undecided_.erase(one.node);
+      said.why.insert(0, before);
+    }
     if (decided->open_calls) open_calls_ = decided->open_calls;
   }
   const auto* answered = std::get_if<Answered>(&event);
@@ -92,16 +140,24 @@ void Tuner::see(const Event& event, Time now) {
   open_.erase(found);
   ++calls_seen_;
   if (answered->run_time.count() <= 0) return;
+  learn(times_[{call.function, {}}], call, answered->run_time, now);
+  if (call.device == Device::any) return;
+  const std::string kind = call.device == Device::gpu ? "gpu" : "cpu";
+  FunctionTimes& times = times_[{call.function, kind}];
+  times.host_kind = kind;
+  learn(times, call, answered->run_time, now);
+}
+
+void Tuner::learn(FunctionTimes& times, const Open& call, Time run_time, Time now) {
   const auto seconds = [](Time time) { return std::chrono::duration<double>(time).count(); };
-  const double overhead = std::max(seconds(now - call.started - answered->run_time), 0.0);
-  FunctionTimes& times = times_[call.function];
+  const double overhead = std::max(seconds(now - call.started - run_time), 0.0);
   // The least there was: what is more has waited for a worker.
   times.overhead_seconds = times.calls == 0 ? overhead : std::min(times.overhead_seconds, overhead);
   times.function = call.function;
   ++times.calls;
   times.pieces += call.pieces;
-  times.run_seconds += seconds(answered->run_time);
-  const double piece = seconds(answered->run_time) / static_cast<double>(call.pieces);
+  times.run_seconds += seconds(run_time);
+  const double piece = seconds(run_time) / static_cast<double>(call.pieces);
   times.slowest_piece_seconds = std::max(times.slowest_piece_seconds, piece);
   times.recent_piece_seconds =
       times.calls == 1 ? piece
@@ -113,25 +169,42 @@ void Tuner::see(const Event& event, Time now) {
 bool Tuner::is_due(Time now) const {
   if (optimisers_.empty() || running_.empty()) return false;
   if (asked_ && now - *asked_ < ask_every && calls_seen_ < ask_at_calls_) return false;
-  return nodes_changed_ || calls_seen_ >= ask_at_calls_;
+  return nodes_changed_ || hosts_changed_ || calls_seen_ >= ask_at_calls_;
 }
 
 void Tuner::rank(const Engine& engine, const Room& room) {
   RankOptions options{.times = {}, .bytes = {}, .pieces = {}, .workers = room.workers};
   double known_seconds = 0;
-  for (const auto& [function, times] : times_) {
+  for (const auto& [name, times] : times_) {
+    if (!name.second.empty()) continue;
     options.times.push_back(times);
     known_seconds += times.seconds_of_piece();
   }
   // A function that has not run yet is taken for one like those that have.
-  if (!times_.empty()) options.unknown_seconds = known_seconds / static_cast<double>(times_.size());
+  if (!options.times.empty())
+    options.unknown_seconds = known_seconds / static_cast<double>(options.times.size());
   options.pieces.assign(plan_.nodes.size(), 0);
   for (const std::uint32_t node : running_) options.pieces[node] = engine.progress(node).total;
   ranks_ = seconds_to_end(plan_, options);
 }
 
+void Tuner::add_coming(const Engine& engine, Situation& all) const {
+  std::set<std::uint32_t> seen;
+  for (const std::uint32_t node : running_)
+    for (const std::uint32_t next : plan_.nodes[node].consumers) {
+      if (all.coming.size() == most_nodes) return;
+      if (engine.progress(next).state != NodeState::waiting || !seen.insert(next).second) continue;
+      all.coming.push_back({.node = next,
+                            .name = plan_.nodes[next].name,
+                            .function = plan_.nodes[next].main.function,
+                            .after = plan_.nodes[node].name,
+                            .values_there = engine.values_there(next)});
+    }
+}
+
 Situation Tuner::situation(const Engine& engine, const Room& room) const {
   Situation all{.nodes = {},
+                .coming = {},
                 .hosts = hosts_,
                 .times = {},
                 .workers = std::max(room.workers, 1U),
@@ -149,9 +222,11 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                          .pieces_left = left,
                          .pieces_total = std::max(engine.progress(node).total, left),
                          .open_calls = engine.open_calls_of(node),
-                         .in_runs = plan_.nodes[node].in_runs});
+                         .in_runs = plan_.nodes[node].in_runs,
+                         .cores_of_call = plan_.nodes[node].cores_of_call});
     if (all.nodes.size() == most_nodes) break;
   }
+  add_coming(engine, all);
   return all;
 }
 
@@ -184,14 +259,39 @@ bool Tuner::has_news(const Decided& decided) const {
   });
 }
 
+void Tuner::begins(std::uint32_t node) {
+  running_.insert(node);
+  const auto said = said_.find(node);
+  if (plan_.nodes[node].cores_of_call != 0 && (said == said_.end() || !said->second.devices))
+    undecided_.insert(node);
+}
+
+bool Tuner::is_awaited(const Engine& engine) const {
+  return !optimisers_.empty() && std::ranges::any_of(undecided_, [&](std::uint32_t node) {
+    return engine.not_started(node) != 0;
+  });
+}
+
+/// An engine that goes on from a snapshot does not tell of nodes that ran then.
+void Tuner::find_running(const Engine& engine) {
+  if (std::exchange(has_looked_, true)) return;
+  for (std::uint32_t node = 0; node < plan_.nodes.size(); ++node) {
+    if (engine.progress(node).state != NodeState::running) continue;
+    begins(node);
+  }
+}
+
 std::optional<Decided> Tuner::decide(const Engine& engine, const Room& room, Time now) {
-  if (!is_due(now)) return std::nullopt;
+  find_running(engine);
+  workers_ = room.workers;
+  if (!is_due(now) && !is_awaited(engine)) return std::nullopt;
+  hosts_changed_ = false;
   asked_ = now;
   nodes_changed_ = false;
   ask_at_calls_ = calls_seen_ + std::max<std::uint64_t>(calls_seen_ / 8, 1);
   rank(engine, room);
   const Situation now_there = situation(engine, room);
-  if (now_there.nodes.empty()) return std::nullopt;
+  if (now_there.nodes.empty() && now_there.coming.empty()) return std::nullopt;
   Decided decided = ask_all(now_there);
   if (!has_news(decided)) return std::nullopt;
   std::erase_if(decided.nodes, [this](const Advice& one) {
@@ -212,6 +312,9 @@ const std::string& Tuner::why(std::uint32_t node) const {
 std::string fault_of(const Decided& decided, const Situation& situation) {
   if (decided.open_calls && *decided.open_calls == 0) return "lets no call be open";
   for (const Advice& one : decided.nodes) {
+    if (one.prepare != 0 &&
+        std::ranges::find(situation.coming, one.node, &ComingNode::node) != situation.coming.end())
+      continue;
     const auto node = std::ranges::find(situation.nodes, one.node, &ReadyNode::node);
     if (node == situation.nodes.end())
       return fmt::format("speaks of node {}, which is not ready", one.node);

@@ -59,6 +59,7 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
     request.headers.push_back("traceparent: " + options.trace_parent);
   if (!options.host_kind.empty())
     request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
+  if (!options.device.empty()) request.headers.push_back("Orchid-Device: " + options.device);
   if (options.at_most_once) request.headers.emplace_back("Orchid-At-Most-Once: true");
   std::string data;
   for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
@@ -133,6 +134,10 @@ std::vector<FunctionInfo> Client::functions() {
 
 FunctionInfo Client::describe(std::string_view name) {
   return sdk::parse_function(session_->get(function_path(name)).text());
+}
+
+void Client::load_ahead(std::string_view name) {
+  (void)session_->request({.method = "POST", .target = function_path(name) + "/load"});
 }
 
 void Client::remove(std::string_view name) {

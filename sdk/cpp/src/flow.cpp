@@ -66,6 +66,8 @@ FlowJson node_of(const char* kind, const FlowNodeOptions& options) {
   if (!options.takes.empty()) node["takes"] = options.takes;
   if (options.window != 0) node["window"] = options.window;
   if (options.deadline.count() != 0) node["deadline"] = milliseconds_text(options.deadline);
+  if (!options.host_kind.empty()) node["constraints"]["kind"] = options.host_kind;
+  if (!options.device.empty()) node["constraints"]["device"] = options.device;
   const FlowRetry usual;
   FlowJson retry = FlowJson::object();
   if (options.retry.attempts != usual.attempts) retry["attempts"] = options.retry.attempts;

@@ -62,6 +62,7 @@ KnownFunction DeployedFunctions::find(const std::string& text) {
     return {.state = KnownFunction::State::known,
             .signature = entry->signature,
             .exact = exact_reference(info, *entry),
+            .needs = info.needs,
             .message = {}};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::not_found && error.kind() != ErrorKind::bad_request) throw;

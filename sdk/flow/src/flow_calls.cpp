@@ -41,7 +41,7 @@ std::string idempotency_key(std::string_view key, const StartCall& call, std::st
 
 MadeCalls make_calls(Client& client, const Plan& plan, const CallsOptions& options,
                      std::shared_ptr<FlowInbox> inbox) {
-  if (!options.by_gateway && !moves_data(plan)) {
+  if (!options.by_gateway && !moves_data(plan) && !has_constraints(plan)) {
     try {
       return {.calls = calls_on_lease(client, plan, options, inbox), .on_lease = true};
     } catch (const Error& error) {

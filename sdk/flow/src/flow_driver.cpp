@@ -42,6 +42,7 @@ class Driver {
         next_look_ = now + look_every;
         flow_.calls.rest();
         if (flow_.watch.look()) drop_unused();
+        look_at_hosts(now);
       }
     }
     // Behind the end, too: what has been computed is not computed again when the flow goes on.
@@ -57,6 +58,14 @@ class Driver {
     flow_.engine.set_window(window);
     const bool has_grown = window > std::exchange(window_, window);
     if (has_grown && flow_.engine.outcome() == FlowOutcome::running) apply(Tick{});
+  }
+
+  void look_at_hosts(Clock::time_point now) {
+    if (flow_.hosts == nullptr || flow_.tuner == nullptr) return;
+    if (auto found = flow_.hosts->take()) flow_.tuner->see_hosts(std::move(*found));
+    if (now < next_look_at_hosts_) return;
+    next_look_at_hosts_ = now + look_at_hosts_every;
+    flow_.hosts->ask();
   }
 
   [[nodiscard]] std::chrono::nanoseconds patience() const {
@@ -101,6 +110,7 @@ class Driver {
   void act(const AttemptFailed& attempt) { flow_.watch.failed(attempt); }
   void act(const WakeAt& wake) { wake_ = wake.at; }
   void act(const DropData& drop) { unused_.push_back(drop.data); }
+  void act(const Prepare& next) { flow_.calls.prepare(flow_.plan.nodes[next.node], next.data); }
   void act(const Ended& /*ended*/) { wake_.reset(); }
 
   void drop_unused() {
@@ -110,6 +120,7 @@ class Driver {
   const FlowDrive& flow_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point next_look_ = start_ + look_every;
+  Clock::time_point next_look_at_hosts_ = start_ + look_at_hosts_every;
   std::optional<Time> wake_;
   std::vector<DataId> unused_;  // to be dropped
   std::uint32_t window_ = 0;    // as it was seen last

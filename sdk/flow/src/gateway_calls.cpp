@@ -13,6 +13,7 @@
 #include "call_failure.h"
 #include "flow_run/flow_calls.h"
 #include "flow_run/flow_data.h"
+#include "flow_run/preparations.h"
 #include "free_cores.h"
 
 namespace orchid::flow {
@@ -56,6 +57,7 @@ class GatewayCalls final : public FlowCalls {
       waiting_.push_back({.call = call,
                           .deadline = node.deadline,
                           .at_most_once = is_at_most_once(node.retry),
+                          .host_kind = node.constraints.kind,
                           .key = {}});
     }
     filled_.notify_one();
@@ -71,6 +73,10 @@ class GatewayCalls final : public FlowCalls {
 
   void drop(const DataId& data) override { drops_.drop(data); }
 
+  void prepare(const PlannedNode& node, std::vector<DataId> data) override {
+    preparations_.add(functions_ahead(plan_, node), std::move(data));
+  }
+
   [[nodiscard]] std::uint32_t window() const override { return window_; }
 
  private:
@@ -78,7 +84,8 @@ class GatewayCalls final : public FlowCalls {
     StartCall call;
     std::chrono::nanoseconds deadline;  // 0: none of its own
     bool at_most_once;
-    std::string key;  // empty: that of its work
+    std::string host_kind;  // as InvokeOptions has it
+    std::string key;        // empty: that of its work
     [[nodiscard]] bool is_timed() const { return deadline.count() != 0; }
   };
 
@@ -148,6 +155,8 @@ class GatewayCalls final : public FlowCalls {
     InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
                           .idempotency_key = next.key,
                           .signature = next.call.function->signature,
+                          .host_kind = next.host_kind,
+                          .device = wanted_device(next.call.device),
                           .data = references_to(next.call.data),
                           .at_most_once = next.at_most_once};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
@@ -232,6 +241,7 @@ class GatewayCalls final : public FlowCalls {
   const Plan& plan_;
   std::shared_ptr<FlowInbox> inbox_;
   DataDrops drops_{client_};
+  Preparations preparations_{client_};
   std::uint32_t window_;
   std::string key_;
   const std::string anew_ = new_flow_key();  // calls of no other run have it in their keys

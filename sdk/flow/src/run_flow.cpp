@@ -241,12 +241,14 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
                        inbox);
   if (options.calls_at_once == 0) engine.set_window(made.calls->window());
   Told told(plan, engine, *inbox, options);
+  flow::HostLooks looks(client);
   flow::drive({.plan = plan,
                .engine = engine,
                .calls = *made.calls,
                .inbox = *inbox,
                .watch = told,
                .tuner = tuner.get(),
+               .hosts = &looks,
                .follows_window = options.calls_at_once == 0});
   FlowResult result = result_of(plan, engine);
   if (options.keep && !result.state().empty()) options.keep(result.state());

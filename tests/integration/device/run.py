@@ -2,6 +2,7 @@
 """run.py PROGRAMS DRIVER [CASE...]: functions with kernels on GPUs whose driver is the fake one in the folder DRIVER: over leases and over
 HTTP, what goes wrong there, and what is left of it. With `card` for DRIVER: what needs no fake, on this machine's first GPU."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -369,6 +370,47 @@ def a_call_that_is_cancelled_costs_no_process(site):
     expect(device_process(site) == first, "in the same process")
 
 
+class FlowOnBoth:
+    """A flow whose pieces run on a GPU as well as on a core."""
+
+    def __init__(self, site):
+        self.site = site
+        site.orchid("build", HERE / "both.cpp", "-o", site.folder / "both.orc")
+        site.orchid("deploy", site.folder / "both.orc", "--needs", "1 gpu | 1 core")
+        self.items, self.pieces = 400_000, 60
+        self.file = site.folder / "both.yaml"
+        self.file.write_text("flow: both\noptimise: [device, prefetch]\ninputs: {items: span<u64>}\nnodes:\n  work: {kind: map, each: both.where}\n"
+                             "edges: [{from: items, to: work}]\noutputs: {where: work}\n")
+        self.given = ("--input", f"items={json.dumps([self.items] * self.pieces)}")
+
+    def is_divided(self, where, why):
+        expect([one // 2 for one in where] == [self.items] * self.pieces, f"each piece is done once: {where}")
+        expect({one % 2 for one in where} == {0, 1}, f"on a GPU and on cores: {where}, {why}\n{self.site.said()}")
+        for part in ("device: GPUs: ", " s a piece on 1; cores: "):
+            expect(part in why, f"what was decided is told: {why}")
+
+
+def a_flow_uses_a_gpu_and_cores_at_once(site):
+    flow = FlowOnBoth(site)
+    planned = site.orchid("flow", "plan", flow.file, *flow.given).stdout
+    expect("optimised by device: functions that run on a GPU and on cores" in planned, f"the plan tells it: {planned}")
+    expect("on a GPU or 1 core, by trial" in planned, f"and of which node it may choose: {planned}")
+    done = json.loads(site.orchid("flow", "run", flow.file, *flow.given, "--json").stdout)
+    flow.is_divided(done["outputs"]["where"], done["nodes"][0].get("why", ""))
+    only_cores = site.folder / "cores.yaml"
+    only_cores.write_text(flow.file.read_text().replace("each: both.where", "each: both.where, constraints: {device: cores}"))
+    done = json.loads(site.orchid("flow", "run", only_cores, *flow.given, "--json").stdout)
+    expect({one % 2 for one in done["outputs"]["where"]} == {0}, "a node that is to run on cores does")
+
+
+def a_submitted_flow_uses_a_gpu_and_cores_at_once(site):
+    flow = FlowOnBoth(site)
+    flow_id = site.orchid("flow", "submit", flow.file, *flow.given).stdout.strip()
+    site.orchid("flow", "watch", flow_id)
+    why = site.orchid("explain", flow_id, "work").stdout
+    flow.is_divided(json.loads(site.orchid("flow", "result", flow_id).stdout), why)
+
+
 def two_leases_share_a_card_in_time(site):
     with lease(site) as one, lease(site) as other:
         for each in (one, other):
@@ -430,7 +472,8 @@ def main():
               a_device_process_that_is_killed_costs_a_try, a_worker_that_is_killed_costs_a_try]
     # What was refused is refused for a while, and what was deployed stays.
     alone = [an_executor_that_is_killed_leaves_no_process, kernels_that_the_driver_refuses_are_told_with_its_log,
-             over_http_a_process_serves_one_module, a_call_that_is_cancelled_costs_no_process]
+             over_http_a_process_serves_one_module, a_call_that_is_cancelled_costs_no_process,
+             a_flow_uses_a_gpu_and_cores_at_once, a_submitted_flow_uses_a_gpu_and_cores_at_once]
     of_a_job = [a_grant_is_given_back_with_its_gpu]
     shared = [two_leases_share_a_card_in_time]
     slices = [a_slice_is_offered_like_a_gpu]

@@ -30,7 +30,7 @@ TEST_CASE("a flow that is built in C++ is the document that one would write") {
   built.connect(list, total);
   const auto grow = built.iterate("grow", {.function = "twice", .times = 9, .until = "is_big"});
   built.connect(total, grow);
-  const auto big = built.call("big", "is_big", {.retry = {.attempts = 5}});
+  const auto big = built.call("big", "is_big", {.retry = {.attempts = 5}, .device = "cores"});
   built.connect(all, big);
   const auto choice = built.choose(
       "choice", {.if_true = "twice", .if_false = "twice", .node = {.takes = {"big", "x"}}});

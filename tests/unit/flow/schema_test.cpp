@@ -159,6 +159,8 @@ TEST_CASE("the schema takes what the parser takes") {
                     "combine": "c", "takes": ["x", "y"], "window": 4, "deadline": 30})"),
       with_node(R"({"kind": "flow", "file": "x.yaml"})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"outcomes": ["quota", "system"]}})"),
+      with_node(
+          R"({"kind": "call", "function": "f", "constraints": {"kind": "cpu", "device": "gpu"}})"),
       R"({"flow": "f", "inputs": null, "outputs": null, "functions": null, "edges": null,
           "nodes": {"a": {"kind": "call", "function": "f"}}})",
       R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
@@ -199,6 +201,7 @@ TEST_CASE("the schema refuses what the parser refuses") {
       with_node(R"({"kind": "call", "function": "f", "retry": {"attempts": 101}})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"outcomes": ["bad_luck"]}})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"tries": 3}})"),
+      with_node(R"({"kind": "call", "function": "f", "constraints": {"kind": "moon"}})"),
       with_node(R"({"kind": "map"})"),
       with_node(R"({"kind": "map", "each": "f", "merge": {"function": "m", "takes": ["x"]}})"),
       with_node(R"({"kind": "map", "each": "f", "until": {"function": "u", "takes": ["x"]}})"),

@@ -14,8 +14,10 @@ namespace orchid::flow {
 
 struct SimulatedWorkers {
   std::vector<double> speeds;  // of each, relative
-  double call_seconds = 0;     // that a call costs beside its run, on its worker
-  std::uint32_t ahead = 0;     // calls that are open beyond those that run
+  /// Of those that have a GPU, on a host of their own; calls without a wish go there first.
+  std::vector<double> gpu_speeds{};
+  double call_seconds = 0;  // that a call costs beside its run, on its worker
+  std::uint32_t ahead = 0;  // calls that are open beyond those that run
   /// What one piece takes on a worker of speed 1; `index` from 0, of the node.
   std::function<double(std::uint32_t node, std::uint64_t index)> piece_seconds;
 };

@@ -65,7 +65,12 @@ class Process {
                      answers[head.number] = {head, Json::parse(text, nullptr, false),
                                              std::string(text)};
                    },
-               .check = [this](Asked asked) { check(std::move(asked)); }},
+               .check = [this](Asked asked) { check(std::move(asked)); },
+               .look_at_hosts =
+                   [this] {
+                     ++looks;
+                     later_.emplace_back(HostsSeen{.hosts = hosts});
+                   }},
               options) {
     REQUIRE(book_.restore().has_value());
   }
@@ -128,6 +133,9 @@ class Process {
   }
 
   std::string version = "0123456789ab";  // of all functions
+  std::string needs{};                   // the same
+  std::vector<flow::HostSituation> hosts{};
+  unsigned looks = 0;  // at them
   StillClock clock;
   HeldCalls calls;
   std::map<std::uint64_t, Answer> answers;
@@ -149,10 +157,11 @@ class Process {
       KnownVersions functions;
       auto ready = make_ready(*submission, [&](const std::string& name) {
         const std::string signature = signature_of(name);
-        functions[name] = {.signature = signature, .exact = name + "@" + version};
+        functions[name] = {.signature = signature, .exact = name + "@" + version, .needs = needs};
         return flow::KnownFunction{.state = flow::KnownFunction::State::known,
                                    .signature = signature,
                                    .exact = name + "@" + version,
+                                   .needs = needs,
                                    .message = {}};
       });
       if (!ready) return fail(ready.error());
@@ -268,6 +277,71 @@ TEST_CASE("what optimisers have decided holds after a restart: the same calls wi
   Process process(folder);
   CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] ==
         1'000 * 1'001);
+}
+
+TEST_CASE("hosts are looked at before a flow's first decision, and again while it runs") {
+  const std::string document =
+      "flow: bound\noptimise: [{power: {watts: 60, watts_per_core: 5}}]\n" +
+      flow::functions_section() +
+      "inputs: {n: u64}\n"
+      "nodes: {work: {kind: map, takes: [n], partition: {function: count, takes: [n]}, each: "
+      "twice}}\n"
+      "edges: [{from: n, to: work}]\n"
+      "outputs: {all: work}\n";
+  const tests::Scratch folder;
+  Process process(folder);
+  process.hosts = {{.name = "a", .kind = "cpu", .cores = 16, .cores_free = 16, .watts = 20}};
+  const std::string id =
+      process.ask({.ask = FlowAsk::submit, .flow = {}, .key = {}}, body_of(document, {{"n", 200}}))
+          ->document.at("id");
+  CHECK(process.looks == 1);
+  process.end_one();  // the partition
+  for (int i = 0; i < 32; ++i) process.end_one();
+  CHECK(process.calls.open.size() == 8);  // (60 - 20) / 5
+  // Its own eight calls draw 40 W of the 80 that are reported by then: 20 are another one's.
+  process.hosts[0].cores_free = 8;
+  process.hosts[0].watts = 80;
+  process.pass(std::chrono::seconds(6));
+  CHECK(process.looks == 2);
+  process.pass(std::chrono::milliseconds(20));
+  for (int i = 0; i < 8; ++i) process.end_one();
+  CHECK(process.calls.open.size() == 4);  // (60 - 40) / 5
+  CHECK(process.show(id).at("nodes")[0].at("why").get<std::string>().find("by what hosts report") !=
+        std::string::npos);
+}
+
+TEST_CASE("calls go to GPUs and cores as was decided, and do so after a restart") {
+  const std::string document = "flow: both\noptimise: [device]\n" + flow::functions_section() +
+                               "inputs: {n: u64}\n"
+                               "nodes: {work: {kind: map, takes: [n], partition: {function: count, "
+                               "takes: [n]}, each: twice}}\n"
+                               "edges: [{from: n, to: work}]\n"
+                               "outputs: {all: work}\n";
+  const tests::Scratch folder;
+  std::string id;
+  std::map<std::uint64_t, flow::Device> devices;
+  {
+    Process process(folder);
+    process.needs = "1 core, 1 GPU | 2 cores";
+    process.hosts = {{.name = "a", .kind = "gpu", .cores = 7, .cores_free = 7, .gpus_free = 1}};
+    id = process
+             .ask({.ask = FlowAsk::submit, .flow = {}, .key = {}}, body_of(document, {{"n", 50}}))
+             ->document.at("id");
+    process.end_one();  // the partition
+    for (const FlowCall& call : process.calls.open) devices[call.number] = call.device;
+  }
+  REQUIRE(devices.size() == 4);
+  const auto on = [&](flow::Device device) {
+    return std::ranges::count_if(devices, [&](const auto& one) { return one.second == device; });
+  };
+  CHECK(on(flow::Device::gpu) == 1);
+  CHECK(on(flow::Device::cores) == 3);
+  Process process(folder);
+  REQUIRE(process.calls.open.size() == 4);
+  for (const FlowCall& call : process.calls.open) CHECK(call.device == devices.at(call.number));
+  process.hosts = {{.name = "a", .kind = "gpu", .cores = 7, .cores_free = 7, .gpus_free = 1}};
+  process.end_all();
+  CHECK(process.state(id) == "done");
 }
 
 TEST_CASE("a library of a user is refused when a flow is submitted") {

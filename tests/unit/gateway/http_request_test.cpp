@@ -164,6 +164,18 @@ TEST_CASE("a call may ask for a kind of host, and only for one that there is") {
   }
 }
 
+TEST_CASE("a call may ask for a worker with a GPU or without one") {
+  CHECK_FALSE(parse_invocation_options(with_fields({}), {})->device.has_value());
+  CHECK(parse_invocation_options(with_fields({{"Orchid-Device", "gpu"}}), {})->device ==
+        placement::CallDevice::gpu);
+  for (const char* wrong : {"", "GPU", "cpu"}) {
+    CAPTURE(wrong);
+    const auto refused = parse_invocation_options(with_fields({{"Orchid-Device", wrong}}), {});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::bad_request);
+  }
+}
+
 TEST_CASE("the output of a call may become data of a name, and nothing else") {
   CHECK(parse_invocation_options(with_fields({}), {})->output_data.empty());
   CHECK(parse_invocation_options(with_fields({{"Orchid-Output", " data=smoothed "}}), {})

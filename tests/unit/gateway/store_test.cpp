@@ -106,13 +106,14 @@ TEST_CASE_FIXTURE(StoreFixture,
       "ALTER TABLE invocations DROP COLUMN lease; "
       "ALTER TABLE invocations DROP COLUMN request; ALTER TABLE invocations DROP COLUMN host_kind; "
       "ALTER TABLE invocations DROP COLUMN data; "
-      "ALTER TABLE invocations DROP COLUMN output_data; PRAGMA user_version=1");
+      "ALTER TABLE invocations DROP COLUMN output_data; "
+      "ALTER TABLE invocations DROP COLUMN device; PRAGMA user_version=1");
   (void)open();
   std::optional<Result<void>> done;
   store->set_options(1, "f", {.concurrency = 3, .needs = "2 cores"},
                      {.at = 1, .tenant = 1, .action = "limit"}, into(done));
   CHECK(wait(done).has_value());
-  set_layout("PRAGMA user_version=9");
+  set_layout("PRAGMA user_version=10");
   const auto refused = Store::open(directory.path());
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);

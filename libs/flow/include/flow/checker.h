@@ -21,7 +21,8 @@ struct KnownFunction {
   State state = State::not_asked;
   std::string signature;  // empty: it takes and gives bytes
   std::string exact;      // a reference to just this version of it; may be empty
-  std::string message;
+  std::string needs{};    // of its workers: "1 core, 1 GPU | 4 cores"; empty: one core
+  std::string message{};
 };
 
 struct Surroundings {

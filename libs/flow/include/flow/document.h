@@ -58,6 +58,14 @@ enum class Until : std::uint8_t {
   function,  // Node::until says so of a result
 };
 
+/// Where a node's calls may run. Empty: anywhere.
+struct Constraints {
+  std::string kind{};    // of the host: "cpu", "gpu", "dpu"
+  std::string device{};  // of the worker: "cores" (without a GPU), "gpu"
+  [[nodiscard]] bool exist() const { return !kind.empty() || !device.empty(); }
+  friend bool operator==(const Constraints&, const Constraints&) = default;
+};
+
 /// One node as it was written. Which fields count depends on the kind.
 struct Node {
   Word name;
@@ -79,6 +87,7 @@ struct Node {
   std::uint32_t window = 0;  // calls of the node that run at once; 0: as many as the flow may
   std::chrono::nanoseconds deadline{0};  // of each call; 0: the platform's own
   RetryPolicy retry;
+  Constraints constraints;
 };
 
 /// From a node, an input or a value, to a port of a node.

@@ -25,6 +25,7 @@
 #include <variant>
 #include <vector>
 
+#include "flow/devices.h"
 #include "flow/plan.h"
 #include "flow/values.h"
 #include "foundation/result.h"
@@ -74,6 +75,13 @@ struct Advice {
   std::uint64_t pieces = 0;
   /// The same: no call has more than this part of what is left, 1/share, rounded up; 0: no bound.
   std::uint32_t share = 0;
+  /// Of a node that chooses between cores and GPUs (PlannedNode::cores_of_call), which starts no
+  /// call before this is said.
+  std::optional<Devices> devices{};
+  /// Of a node that has not begun: its code, and the objects that it will be given as far as they
+  /// are there, are brought to where it may run. Counts up as more of them are there; 0: nothing is
+  /// said.
+  std::uint32_t prepare = 0;
   std::string why{};  // for people
   friend bool operator==(const Advice&, const Advice&) = default;
 };
@@ -117,6 +125,7 @@ struct StartCall {
   bool keeps = false;
   /// Of `data`, those that are in files: they may be away for a while, and are not lost by that.
   std::vector<DataId> kept{};
+  Device device = Device::any;
 };
 /// Its answer is not wanted any more. Of a flow that has ended early it still counts if it comes.
 struct StopCall {
@@ -143,10 +152,15 @@ struct WakeAt {
 struct DropData {
   DataId data;
 };
+/// The node has not begun, and will: see Advice::prepare. What is not done in time is of no harm.
+struct Prepare {
+  std::uint32_t node = 0;
+  std::vector<DataId> data{};  // of those that it will be given
+};
 /// Nothing more will happen by itself.
 struct Ended {};
 using Action =
-    std::variant<StartCall, StopCall, NodeChanged, AttemptFailed, WakeAt, DropData, Ended>;
+    std::variant<StartCall, StopCall, NodeChanged, AttemptFailed, WakeAt, DropData, Prepare, Ended>;
 
 enum class FlowOutcome : std::uint8_t { running, done, failed, cancelled };
 [[nodiscard]] std::string_view to_string(FlowOutcome outcome);
@@ -189,6 +203,8 @@ class Engine {
   /// Bytes at its ports, as far as they are there; an object counts as its id.
   [[nodiscard]] std::uint64_t input_bytes(std::uint32_t node) const;
 
+  /// Of a node: values at its ports that are there.
+  [[nodiscard]] std::uint32_t values_there(std::uint32_t node) const;
   /// As it was given when the flow began, also after a resume.
   [[nodiscard]] const std::string& key() const { return options_.key; }
   [[nodiscard]] FlowOutcome outcome() const { return outcome_; }
@@ -221,6 +237,7 @@ class Engine {
   struct OpenCall {
     std::uint32_t node = 0;
     Work work;
+    Device device = Device::any;
   };
   /// A `master` node: what it has handed out, and what has come of that.
   struct MasterRun {
@@ -292,6 +309,7 @@ class Engine {
   void append_argument(std::uint32_t node, const Work& work, StartCall& start) const;
   void start_call(std::uint32_t node);
   [[nodiscard]] bool can_start(std::uint32_t node) const;
+  [[nodiscard]] std::optional<Device> next_device(std::uint32_t node) const;  // engine_devices.cpp
   void queue(std::uint32_t node);
   void pump();
 
@@ -299,7 +317,7 @@ class Engine {
   void take_pieces(std::uint32_t node, Value pieces);
   void take_item(std::uint32_t node, const Work& work, Bytes output);
   void take_judged(std::uint32_t node, const Work& work, Bytes output);
-  [[nodiscard]] std::uint64_t run_length(std::uint32_t node) const;
+  [[nodiscard]] std::uint64_t run_length(std::uint32_t node, Device device) const;
   static void skip_ahead(NodeRun& run);
   void end_stage(std::uint32_t node);
   void end_node(std::uint32_t node, Bytes output);
@@ -316,6 +334,7 @@ class Engine {
   void drop(const PortType& type, const Value& value);
   void drop_state(std::uint32_t node);
   void set_back(std::uint32_t node);
+  void prepare(const Advice& said);
   void make_again(std::uint32_t node);
   void tell_lost(const OpenCall& call, const CallFailed& event);
   [[nodiscard]] bool make_again_for(const OpenCall& call, const CallFailed& event);

@@ -28,6 +28,7 @@ struct HostSituation {
   double speed = 1;               // relative to the others; 1: not known
   std::optional<double> watts{};  // that it draws now; nothing: it does not report that
   double watts_per_core = 0;      // more, for a core that works; declared
+  std::uint32_t cores_own = 0;    // of the free ones, those that the flow itself has by now
 };
 
 /// A node that has calls to start.
@@ -41,13 +42,24 @@ struct ReadyNode {
   std::uint64_t pieces_left = 0;  // not yet handed out: pieces, groups, calls
   std::uint64_t pieces_total = 0;
   std::uint32_t open_calls = 0;
-  bool in_runs = false;  // a call may be given several pieces
+  bool in_runs = false;             // a call may be given several pieces
+  std::uint32_t cores_of_call = 0;  // as PlannedNode has it; 0: no choice of a device
 };
 
-/// What calls of a function on hosts of a kind have taken in this flow.
+/// A node that has not begun, and takes what one that runs will give.
+struct ComingNode {
+  std::uint32_t node = 0;
+  std::string name;
+  std::string function;
+  std::string after;               // the name of one that it waits for
+  std::uint32_t values_there = 0;  // at its ports
+};
+
+/// What calls of a function have taken in this flow: all of them, and of those that were to run on
+/// cores, or on a GPU, apart.
 struct FunctionTimes {
   std::string function;
-  std::string host_kind;  // empty: not known
+  std::string host_kind;  // "cpu": on cores, "gpu"; empty: all of them
   std::uint64_t calls = 0;
   std::uint64_t pieces = 0;
   double run_seconds = 0;            // of all of them
@@ -61,11 +73,15 @@ struct FunctionTimes {
 
 struct Situation {
   std::vector<ReadyNode> nodes;
-  std::vector<HostSituation> hosts;  // before the flow had workers; none: not known
+  std::vector<ComingNode> coming{};
+  /// As if the flow had no workers, but for `cores_own` and `watts`; none: not known.
+  std::vector<HostSituation> hosts;
   std::vector<FunctionTimes> times;
   std::uint32_t workers = 1;  // that run calls side by side
   std::uint32_t window = 1;   // calls that may be open
-  [[nodiscard]] const FunctionTimes* times_of(std::string_view function) const;
+  /// Null: not known.
+  [[nodiscard]] const FunctionTimes* times_of(std::string_view function,
+                                              std::string_view host_kind = {}) const;
 };
 
 /// Owned by one thread.

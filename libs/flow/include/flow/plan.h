@@ -63,8 +63,12 @@ struct PlannedNode {
   std::uint32_t fan = 16;
   std::uint32_t times = 1;
   std::uint32_t window = 0;
+  /// The flow is optimised by `device`, and its main function runs on a GPU as well as on a worker
+  /// with so many cores; 0: there is nothing to choose.
+  std::uint32_t cores_of_call = 0;
   std::chrono::nanoseconds deadline{0};
   RetryPolicy retry;
+  Constraints constraints;
   std::vector<std::uint32_t> consumers;  // nodes, each as often as it has ports that want the value
   bool is_output = false;
 };
@@ -99,12 +103,21 @@ struct Plan {
   /// which is the one to call. Not in the fingerprint: a flow may go on with functions that were
   /// mended.
   std::map<std::string, std::string> exact;
+  /// What workers of functions have, where that is not one core: "1 core, 1 GPU | 4 cores". Not in
+  /// the fingerprint either.
+  std::map<std::string, std::string> needs;
   /// In the order in which they decide. Not in the fingerprint: what a flow gives is the same with
   /// any.
   std::vector<PlannedOptimiser> optimisers;
   /// Of the rest: a snapshot of another plan is refused by it.
   std::uint64_t fingerprint = 0;
 };
+
+/// Whether a node says where its calls run: they go through the gateway then, which knows hosts.
+[[nodiscard]] bool has_constraints(const Plan& plan);
+
+/// Sets PlannedNode::cores_of_call.
+void find_choices_of_devices(Plan& plan);
 
 /// What to call for a function of the plan.
 [[nodiscard]] const std::string& exact_name(const Plan& plan, const std::string& function);

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "flow/engine.h"
@@ -26,7 +27,9 @@ class Tuner {
   void see(const Action& action, Time now);
   void see(const Event& event, Time now);
   /// As they are before the flow has workers: its own cores are free, and draw nothing yet.
-  void set_hosts(std::vector<HostSituation> hosts) { hosts_ = std::move(hosts); }
+  void set_hosts(std::vector<HostSituation> hosts);
+  /// As they are now, while it runs; the first time as above.
+  void see_hosts(std::vector<HostSituation> hosts);
 
   struct Room {
     std::uint32_t workers = 1;
@@ -50,8 +53,14 @@ class Tuner {
     std::uint32_t node = 0;
     std::string function;
     std::uint64_t pieces = 1;
+    Device device = Device::any;
     Time started{};
   };
+  void add_coming(const Engine& engine, Situation& all) const;
+  void find_running(const Engine& engine);
+  void begins(std::uint32_t node);
+  [[nodiscard]] bool is_awaited(const Engine& engine) const;
+  void learn(FunctionTimes& times, const Open& call, Time run_time, Time now);
   [[nodiscard]] bool is_due(Time now) const;
   void rank(const Engine& engine, const Room& room);
   [[nodiscard]] bool has_news(const Decided& decided) const;
@@ -59,15 +68,21 @@ class Tuner {
 
   const Plan& plan_;
   std::vector<std::unique_ptr<Optimiser>> optimisers_;
-  std::vector<HostSituation> hosts_;
+  std::vector<HostSituation> first_look_;
+  std::vector<HostSituation> hosts_;  // as of the last look, with what is the flow's own as free
+  std::uint32_t workers_ = 1;         // that it had when it was last asked
+  bool hosts_changed_ = false;
   std::unordered_map<std::uint64_t, Open> open_;  // by the number of the call
-  std::map<std::string, FunctionTimes, std::less<>> times_;
+  /// By function and FunctionTimes::host_kind.
+  std::map<std::pair<std::string, std::string>, FunctionTimes> times_;
   std::set<std::uint32_t> running_;
   std::vector<double> ranks_;     // of each node, seconds to the end
   std::uint64_t calls_seen_ = 0;  // that have ended
   std::uint64_t ask_at_calls_ = 1;
   bool nodes_changed_ = true;
-  bool replaced_ = false;  // `speed` has taken somebody's place
+  std::set<std::uint32_t> undecided_;  // run, and start no call before it is said where
+  bool has_looked_ = false;            // at nodes that run from before the flow went on
+  bool replaced_ = false;              // `speed` has taken somebody's place
   std::optional<Time> asked_;
   std::optional<std::uint32_t> open_calls_;
   std::map<std::uint32_t, Advice> said_;  // that the engine was told, by node

@@ -8,14 +8,19 @@
 
 namespace orchid::flow {
 
-const FunctionTimes* Situation::times_of(std::string_view function) const {
-  const auto found = std::ranges::find(times, function, &FunctionTimes::function);
+const FunctionTimes* Situation::times_of(std::string_view function,
+                                         std::string_view host_kind) const {
+  const auto found = std::ranges::find_if(times, [&](const FunctionTimes& one) {
+    return one.function == function && one.host_kind == host_kind;
+  });
   return found == times.end() ? nullptr : &*found;
 }
 
 std::unique_ptr<Optimiser> make_optimiser(const PlannedOptimiser& planned) {
   if (planned.name == "speed") return make_speed();
   if (planned.name == "granularity") return make_granularity();
+  if (planned.name == "device") return make_device();
+  if (planned.name == "prefetch") return make_prefetch();
   if (planned.name == "power") {
     const auto option = [&planned](const char* name) {
       const auto found = planned.options.find(name);

@@ -54,7 +54,10 @@ class Power final : public Optimiser {
   double watts_per_core_;
 };
 
-double own_watts(const HostSituation& host) { return host.watts.value_or(0); }
+/// What the host draws without the flow's calls, which the report has in it.
+double own_watts(const HostSituation& host) {
+  return std::max(host.watts.value_or(0) - host.cores_own * host.watts_per_core, 0.0);
+}
 
 }  // namespace
 

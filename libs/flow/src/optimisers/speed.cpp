@@ -36,7 +36,9 @@ class Speed final : public Optimiser {
 
 double seconds_of(const RankOptions& options, const PlannedCall& call) {
   if (!call.exists()) return 0;
-  const auto known = std::ranges::find(options.times, call.function, &FunctionTimes::function);
+  const auto known = std::ranges::find_if(options.times, [&](const FunctionTimes& one) {
+    return one.function == call.function && one.host_kind.empty();
+  });
   if (known == options.times.end() || known->pieces == 0) return options.unknown_seconds;
   return known->seconds_of_piece() + known->overhead_seconds;
 }

@@ -75,6 +75,9 @@ struct InvokeOptions {
   std::string signature;                 // the call is refused when the entry has another one
   std::string trace_parent;              // W3C traceparent; may be empty
   std::string host_kind{};               // it runs on such a host: "cpu", "gpu", "dpu"; empty: any
+  /// On a worker with a GPU ("gpu") or without one ("cores"), where its function may have either;
+  /// empty: as the function prefers.
+  std::string device{};
   /// That it is given, and runs beside: "NAME", "NAME@3" or ids, at most 64.
   std::vector<std::string> data{};
   bool at_most_once = false;  // never started twice, also when its worker is lost
@@ -153,6 +156,9 @@ class Client {
   [[nodiscard]] std::vector<FunctionInfo> functions();
   [[nodiscard]] FunctionInfo describe(std::string_view name);
   void remove(std::string_view name);
+  /// An idle worker of yours loads the function ahead of its first call; where there is none,
+  /// nothing happens. Does not wait for it. Error `not_found`.
+  void load_ahead(std::string_view name);
 
   /// Calls `function` ("N", "N.E", "N@<version>") with raw bytes and waits for its output.
   Reply invoke(std::string_view function, std::span<const std::byte> input,

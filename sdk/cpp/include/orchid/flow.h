@@ -64,6 +64,8 @@ struct FlowNodeOptions {
   unsigned window = 0;  // calls that run at once; 0: any
   std::chrono::milliseconds deadline{0};  // of each call; 0: the platform's
   FlowRetry retry{};
+  std::string host_kind{};  // of the hosts that its calls run on: "cpu", "gpu", "dpu"; empty: any
+  std::string device{};     // of their workers: "cores", "gpu"; empty: as functions prefer
 };
 
 struct FlowMap {

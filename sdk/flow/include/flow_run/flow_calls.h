@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flow/engine.h"
 #include "flow/plan.h"
@@ -35,6 +36,8 @@ class FlowCalls {
   }
   /// A node of the flow has made the object, and nobody needs it any more.
   virtual void drop(const DataId& data) = 0;
+  /// The node comes next: what its calls need is brought to where they may run. Does not wait.
+  virtual void prepare(const PlannedNode& /*node*/, std::vector<DataId> /*data*/) {}
   /// The driver does something else for a while, which may last.
   virtual void rest() {}
   /// How many calls are worth having open now.
@@ -49,6 +52,11 @@ inline constexpr std::chrono::hours longest_deadline{24};
 /// Of a node's call.
 [[nodiscard]] inline std::chrono::nanoseconds deadline_of(const PlannedNode& node) {
   return node.deadline.count() == 0 ? longest_deadline : node.deadline;
+}
+
+/// As InvokeOptions::device has it.
+[[nodiscard]] inline std::string wanted_device(Device device) {
+  return device == Device::any ? std::string() : std::string(to_string(device));
 }
 
 /// Whether the node wants no call to be started twice by the platform. Else that starts calls of

@@ -7,6 +7,7 @@
 #include "flow/tuner.h"
 #include "flow_run/flow_calls.h"
 #include "flow_run/flow_inbox.h"
+#include "flow_run/host_looks.h"
 
 namespace orchid::flow {
 
@@ -37,6 +38,7 @@ struct FlowDrive {
   FlowInbox& inbox;
   FlowWatch& watch;
   Tuner* tuner = nullptr;       // null: nobody optimises
+  HostLooks* hosts = nullptr;   // where its tuner sees hosts; null: no more than it has
   bool follows_window = false;  // the engine's window is that of the calls, as workers come and go
 };
 /// Returns when the flow has ended; the engine says how. One that had failed or was cancelled goes

@@ -19,6 +19,7 @@
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
 #include "module/manifest.h"
+#include "placement/call_device.h"
 #include "placement/host.h"
 #include "protocol/lease_id.h"
 #include "protocol/outcome.h"
@@ -65,8 +66,9 @@ struct Call {
   MonotonicTime accepted;
   MonotonicTime deadline;
   bool at_most_once = false;
-  std::optional<placement::HostKind> kind = std::nullopt;  // of its host; nothing: any
-  std::shared_ptr<const CallData> data = nullptr;          // that it is given; null: none
+  std::optional<placement::HostKind> kind = std::nullopt;      // of its host; nothing: any
+  std::optional<placement::CallDevice> device = std::nullopt;  // nothing: as its function prefers
+  std::shared_ptr<const CallData> data = nullptr;              // that it is given; null: none
   std::string output_data = {};            // the data that its output becomes, by name; empty: none
   ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit
 };

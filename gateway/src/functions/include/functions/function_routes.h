@@ -26,6 +26,7 @@ class FunctionRoutes final : public Routes {
   void get(Request& request, const Reply& reply);
   void versions(Request& request, const Reply& reply);
   void module(Request& request, const Reply& reply);
+  void load(Request& request, const Reply& reply);
   void remove(Request& request, const Reply& reply);
 
   Parts parts_;

@@ -31,6 +31,7 @@ enum class Header : std::uint8_t {
   orchid_copies,
   orchid_data,
   orchid_deadline_ms,
+  orchid_device,
   orchid_durable,
   orchid_expires_in,
   orchid_host_kind,

@@ -19,6 +19,7 @@
 #include "invocations/invocation_book.h"
 #include "invocations/invocation_id.h"
 #include "invocations/invocation_view.h"
+#include "placement/call_device.h"
 #include "store/store.h"
 
 namespace orchid::gateway {
@@ -38,6 +39,7 @@ struct AsyncSubmission {
   std::string reference;  // of the function, as the caller wrote it; with a key
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
+  std::optional<placement::CallDevice> device = std::nullopt;
   std::shared_ptr<const CallData> data = nullptr;
   std::string output_data = {};  // as of Call
   UnixMillis accepted = 0;

@@ -20,6 +20,7 @@
 
 #include "calls/call.h"
 #include "foundation/metrics_text.h"
+#include "placement/call_device.h"
 #include "store/records.h"
 
 namespace orchid::gateway {
@@ -56,6 +57,7 @@ struct BookedInvocation {
 struct InvocationLineKey {
   const FunctionNeeds* function = nullptr;  // null: any whose calls need one core
   std::optional<placement::HostKind> kind;
+  std::optional<placement::CallDevice> device;
   ModuleHosts hosts;
   placement::GrantId data_at{};  // of the executor with their data; empty: they have none
   friend auto operator<=>(const InvocationLineKey&, const InvocationLineKey&) = default;

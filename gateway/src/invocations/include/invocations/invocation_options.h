@@ -7,6 +7,7 @@
 
 #include "foundation/result.h"
 #include "http/request.h"
+#include "placement/call_device.h"
 #include "placement/host.h"
 
 namespace orchid::gateway {
@@ -23,7 +24,8 @@ struct InvocationOptions {
   std::chrono::milliseconds wait;      // of the caller; at least `deadline`: to the end
   bool respond_async = false;
   bool at_most_once = false;
-  std::optional<placement::HostKind> kind;  // of the host that runs it; nothing: any
+  std::optional<placement::HostKind> kind;      // of the host that runs it; nothing: any
+  std::optional<placement::CallDevice> device;  // of its worker; nothing: as its function prefers
   std::optional<std::string> idempotency_key;
   std::string data;         // names of data objects, as they came; empty: none
   std::string output_data;  // the name of the data object that its output becomes; empty: none

@@ -18,6 +18,7 @@
 #include "invocations/invocation_id.h"
 #include "invocations/invocation_view.h"
 #include "invocations/recent_calls.h"
+#include "placement/call_device.h"
 
 namespace orchid::gateway {
 
@@ -30,6 +31,7 @@ struct SyncRequest {
   MonotonicTime wait_until;  // then it goes on without its caller
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
+  std::optional<placement::CallDevice> device = std::nullopt;
   std::shared_ptr<const CallData> data = nullptr;
   std::string output_data = {};           // as of Call
   std::chrono::microseconds transfer{0};  // of CallTimings

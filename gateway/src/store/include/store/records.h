@@ -11,6 +11,7 @@
 
 #include "calls/call.h"
 #include "foundation/units.h"
+#include "placement/call_device.h"
 #include "protocol/outcome.h"
 #include "tenants/token_book.h"
 
@@ -53,7 +54,8 @@ struct InvocationRecord {
   /// store, the digest of that and of the input, or nothing if an older gateway wrote it.
   std::string request;
   bool at_most_once = false;
-  std::optional<placement::HostKind> kind;  // of the host that runs it; nothing: any
+  std::optional<placement::HostKind> kind;      // of the host that runs it; nothing: any
+  std::optional<placement::CallDevice> device;  // of its worker; nothing: as its function prefers
   std::string data;  // ids of the data objects that it is given, with commas; empty: none
   /// The name of the data object that its output becomes, once it has "ID NAME@VERSION"; empty:
   /// it is answered.

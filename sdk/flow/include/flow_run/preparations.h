@@ -1,0 +1,47 @@
+// flow_run/preparations.h: what nodes need that come next is brought to where they may run.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "flow/engine.h"
+#include "flow/plan.h"
+#include "foundation/background_thread.h"
+#include "orchid/client.h"
+
+namespace orchid::flow {
+
+/// The exact names of what a node calls, each once.
+[[nodiscard]] std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& node);
+
+/// Used by one thread, and does its work on another one. What cannot be done is left: calls do it
+/// themselves when they run. What was not begun when it ends is not done.
+class Preparations {
+ public:
+  /// `client` outlives it.
+  explicit Preparations(Client& client) : client_(client) {}
+  ~Preparations() { ends_ = true; }
+  Preparations(const Preparations&) = delete;
+  Preparations& operator=(const Preparations&) = delete;
+
+  /// Workers load the functions, each once a minute at most. Of several objects copies go to the
+  /// host that has most of their bytes, since a call that is given them runs there.
+  void add(const std::vector<std::string>& functions, std::vector<DataId> data);
+
+ private:
+  void load(const std::string& function);
+  void bring_together(const std::vector<DataId>& data);
+
+  Client& client_;
+  std::map<std::string, std::chrono::steady_clock::time_point> loaded_;  // and when
+  std::atomic<bool> ends_{false};
+  BackgroundThread thread_;  // last: it uses the others
+};
+
+/// Of some objects, and where they are: the host with most of the bytes; of those with as many the
+/// first. Empty: none has any.
+[[nodiscard]] std::string host_with_most(const std::vector<DataInfo>& objects);
+
+}  // namespace orchid::flow

@@ -1,0 +1,85 @@
+#include "flow_run/preparations.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "protocol/data_id.h"
+
+namespace orchid::flow {
+namespace {
+
+/// Objects of one node that are looked at.
+constexpr std::size_t most_objects = 16;
+/// A worker that has loaded a function may have gone by then.
+constexpr std::chrono::minutes load_again{1};
+constexpr std::size_t most_remembered = 4096;
+
+}  // namespace
+
+std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& node) {
+  std::vector<std::string> functions;
+  for (const PlannedCall* call :
+       {&node.partition, &node.main, &node.if_false, &node.until, &node.merge}) {
+    if (!call->exists()) continue;
+    const std::string& exact = exact_name(plan, call->function);
+    if (std::ranges::find(functions, exact) == functions.end()) functions.push_back(exact);
+  }
+  return functions;
+}
+
+void Preparations::add(const std::vector<std::string>& functions, std::vector<DataId> data) {
+  const auto now = std::chrono::steady_clock::now();
+  if (loaded_.size() >= most_remembered) loaded_.clear();
+  for (const std::string& function : functions) {
+    const auto [known, is_new] = loaded_.emplace(function, now);
+    if (!is_new && now - known->second < load_again) continue;
+    known->second = now;
+    thread_.run([this, function] {
+      if (!ends_) load(function);
+    });
+  }
+  if (data.size() < 2) return;  // a call runs where its one object is
+  data.resize(std::min(data.size(), most_objects));
+  thread_.run([this, data = std::move(data)] {
+    if (!ends_) bring_together(data);
+  });
+}
+
+void Preparations::load(const std::string& function) {
+  try {
+    client_.load_ahead(function);
+  } catch (const Error&) {  // the first call loads it
+  }
+}
+
+void Preparations::bring_together(const std::vector<DataId>& data) {
+  try {
+    std::vector<DataInfo> objects;
+    for (const DataId& one : data) objects.push_back(client_.describe_data(to_string(one)));
+    const std::string host = host_with_most(objects);
+    if (host.empty()) return;
+    for (const DataInfo& one : objects) {
+      const auto is_at = [&](const std::vector<std::string>& hosts) {
+        return std::ranges::find(hosts, host) != hosts.end();
+      };
+      if (ends_) return;
+      if (!is_at(one.hosts) && !is_at(one.arriving_at))
+        (void)client_.copy_data(one.id, {.host = host});
+    }
+  } catch (const Error&) {  // the call waits for its copies
+  }
+}
+
+std::string host_with_most(const std::vector<DataInfo>& objects) {
+  std::map<std::string, std::uint64_t> bytes;
+  for (const DataInfo& one : objects)
+    for (const std::string& host : one.hosts) bytes[host] += one.size;
+  const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
+  return most == bytes.end() ? std::string() : most->first;
+}
+
+}  // namespace orchid::flow
