@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "flow/devices.h"
 #include "foundation/amounts.h"
 #include "scope.h"
 
