@@ -91,9 +91,9 @@ struct DataLease : DataSite {
   CallOptions given{.deadline = seconds(20), .data = {numbers}};
 
   [[nodiscard]] std::vector<std::byte> whole(std::string_view input, std::size_t count = 1) const {
-    std::vector<std::byte> payload(data_table_bytes(count));
+    std::vector<std::byte> payload(data_table_bytes(count, input.size()));
     const std::vector<DataId> ids(count, *parse_data_id(id));
-    write_data_table(ids, payload);
+    write_data_table(ids, input.size(), payload);
     const auto bytes = std::as_bytes(std::span(input));
     payload.insert(payload.end(), bytes.begin(), bytes.end());
     return payload;
