@@ -33,6 +33,7 @@ std::vector<DataId> DataRemovals::executor_joined(
         // Copies have no files: so this is the one file, and who had it has ended.
         std::erase_if(told, [&](const ExecutorId& other) { return !is_connected(other); });
         told.insert(executor);
+        again.push_back(data);  // who else tells it may know nothing of what has no room there
       } else if (told.contains(executor)) {
         again.push_back(data);  // what it has said may have been lost with the old stream
       }

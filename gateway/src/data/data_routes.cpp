@@ -256,7 +256,8 @@ void DataRoutes::list(Request& request, const Reply& reply) {
       });
 }
 
-/// Answered when no executor has a file of it any more.
+/// Answered when no executor that can be asked has a file of it any more. Of one that is lost there
+/// is nobody to ask: it is removed at once, and whoever comes with its file is told to drop it.
 void DataRoutes::remove(Request& request, const Reply& reply) {
   auto reference = parse_data_reference(request.parameters[0]);
   if (!reference) return reply.send(refuse_data(reference.error()));

@@ -253,7 +253,9 @@ void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
                waiting.offer.objects.end();
   });
   catalogue_.dropped(executor, message.data, message.reason);
-  removals_.dropped(executor, message.data);
+  // The other reasons say nothing of its file.
+  if (message.reason == DataEnd::deleted || message.reason == DataEnd::expired)
+    removals_.dropped(executor, message.data);
   copies_.spared(executor, message.data);
   if (message.reason == DataEnd::evicted) copies_.evicted(executor, message.data);
   give_up_late(parts_.loop.now());
@@ -306,11 +308,13 @@ void DataService::executor_joined(const Executor& executor, std::span<const Data
     if (const DataObject* object = catalogue_.sealed(one.data)) before[one.data] = object->copies;
   far_.executor_joined(executor.id);
   copies_.executor_joined(executor.id);
-  drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, possible, only,
-                                  parts_.loop.now()));
+  DataDrops drops = catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, possible,
+                                               only, parts_.loop.now());
   for (const DataId& data : removals_.executor_joined(
            executor.id, held, [this](const ExecutorId& other) { return is_connected(other); }))
-    parts_.send(executor.id, DropData{data});
+    if (std::ranges::find(drops, data, &DataDrop::data) == drops.end())
+      drops.push_back({executor.id, data});
+  drop(drops);
   tell_wishes(executor, possible, before);
 }
 

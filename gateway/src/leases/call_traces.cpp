@@ -14,6 +14,7 @@ namespace orchid::gateway {
 namespace {
 
 constexpr std::size_t longest_traced_name = 256;
+constexpr std::size_t longest_traced_entry = 128;  // as entries are: see protocol/names.h
 constexpr std::size_t longest_traced_message = 4096;
 constexpr std::size_t longest_traced_log = 64 * 1024;  // with a line for each step
 constexpr std::int64_t longest_traced_time =
@@ -35,36 +36,62 @@ TracedCall read_call(const JsonObject& o) {
   for (const JsonObject& step : o.objects("path", {.most = CallTraces::most_steps}))
     call.path.push_back(
         {.member = step.number<std::uint32_t>("member", {.most = crew::most_members}),
-         .entry = step.text("entry", longest_traced_name),
+         .entry = step.text("entry", longest_traced_entry),
          .run = read_time(step, "run_ns")});
   call.log = o.text("log", longest_traced_log);
   return call;
+}
+
+std::size_t size_of(const TracedCall& call) {
+  std::size_t size = sizeof(call) + call.function.size() + call.outcome.size() +
+                     call.message.size() + call.log.size();
+  for (const TracedStep& step : call.path) size += sizeof(step) + step.entry.size();
+  return size;
 }
 
 }  // namespace
 
 void CallTraces::add(uid_t tenant, LeaseId lease, std::vector<TracedCall> calls,
                      MonotonicTime now) {
-  const auto found = std::ranges::find_if(
-      leases_, [&](const OfLease& one) { return one.lease == lease && one.tenant == tenant; });
-  if (found == leases_.end()) {
-    if (leases_.size() == most_leases) leases_.pop_front();
-    leases_.push_back({.tenant = tenant, .lease = lease, .calls = {}});
+  OfTenant& own = tenants_[tenant];
+  const auto found = std::ranges::find(own.leases, lease, &OfLease::lease);
+  if (found != own.leases.end()) {
+    own.leases.splice(own.leases.end(), own.leases, found);
   } else {
-    leases_.splice(leases_.end(), leases_, found);
+    if (own.leases.size() == most_leases) {
+      for (const TracedCall& call : own.leases.front().calls) own.bytes -= size_of(call);
+      own.leases.pop_front();
+    }
+    own.leases.push_back({.lease = lease, .calls = {}});
   }
-  std::deque<TracedCall>& kept = leases_.back().calls;
+  OfLease& last = own.leases.back();
   for (TracedCall& call : calls) {
-    if (kept.size() == most_calls) kept.pop_front();
+    if (last.calls.size() == most_calls) forget_first(own, last);
     call.told = now;
-    kept.push_back(std::move(call));
+    own.bytes += size_of(call);
+    last.calls.push_back(std::move(call));
   }
+  std::erase_if(own.leases, [](const OfLease& one) { return one.calls.empty(); });
+  while (own.bytes > most_bytes) forget_oldest(own);
+}
+
+void CallTraces::forget_oldest(OfTenant& own) {
+  const auto oldest = std::ranges::min_element(
+      own.leases, {}, [](const OfLease& one) { return one.calls.front().told; });
+  forget_first(own, *oldest);
+  if (oldest->calls.empty()) own.leases.erase(oldest);
+}
+
+void CallTraces::forget_first(OfTenant& own, OfLease& lease) {
+  own.bytes -= size_of(lease.calls.front());
+  lease.calls.pop_front();
 }
 
 std::optional<std::vector<TracedCall>> CallTraces::find(uid_t tenant, LeaseId lease) const {
-  const auto found = std::ranges::find_if(
-      leases_, [&](const OfLease& one) { return one.lease == lease && one.tenant == tenant; });
-  if (found == leases_.end()) return std::nullopt;
+  const auto own = tenants_.find(tenant);
+  if (own == tenants_.end()) return std::nullopt;
+  const auto found = std::ranges::find(own->second.leases, lease, &OfLease::lease);
+  if (found == own->second.leases.end()) return std::nullopt;
   return std::vector<TracedCall>(found->calls.begin(), found->calls.end());
 }
 

@@ -325,6 +325,12 @@ bool ClientLeases::granted(HolderId holder, const WorkerGrant& grant, MonotonicT
   const auto known = by_holder_.find(holder);
   if (known == by_holder_.end()) return false;
   const auto lease = leases_.find(known->second);
+  if (lease->second.request.crew && !lease->second.waiting) {
+    // It was on its way when the others began without it, and nobody would ever claim it.
+    keep_members(lease->second, now);
+    broker_.given_back(holder, grant.lease, now);
+    return true;
+  }
   lease->second.workers[grant.lease] = grant;
   settle(lease, now);
   return true;
@@ -335,8 +341,9 @@ bool ClientLeases::ended(const TellLeaseEnded& end, MonotonicTime now) {
   if (known == by_holder_.end()) return false;
   const auto found = leases_.find(known->second);
   ClientLease& lease = found->second;
-  lease.workers.erase(end.lease);
+  const bool was_here = lease.workers.erase(end.lease) != 0;
   if (lease.request.crew && !lease.waiting) {
+    if (!was_here) return true;  // it came too late, and went back
     // One member alone is nobody's: its client takes another crew.
     log::info("event=client_lease_ended lease={}", to_string(found->first));
     remove(found, now);

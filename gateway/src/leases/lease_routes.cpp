@@ -15,6 +15,11 @@ constexpr ByteCount largest_calls = 4_MiB;
 
 Response refuse(const Failure& failure) { return to_response(problem_of(failure)); }
 
+struct CallsOfLease {
+  Result<std::vector<TracedCall>> calls;
+  MonotonicTime now;
+};
+
 /// One of workers, or of memory.
 using AnyLease = std::variant<Result<ClientLeaseView>, Result<MemoryLeaseView>>;
 
@@ -150,25 +155,26 @@ void LeaseRoutes::tell_calls(Request& request, const Reply& reply) {
   if (!id) return;
   auto calls = parse_traced_calls(request.body);
   if (!calls) return reply.send(refuse(calls.error()));
-  parts_.leases.ask([tenant = request.identity.tenant.uid, id = *id, calls = std::move(*calls)](
-                        ClientLeases& leases,
-                        MonotonicTime now) { return leases.tell_calls(tenant, id, calls, now); },
-                    parts_.here, [reply](const Result<void>& told) { reply.send(done(told)); });
+  parts_.leases.ask(
+      [tenant = request.identity.tenant.uid, id = *id, calls = std::move(*calls)](
+          ClientLeases& leases, MonotonicTime now) mutable {
+        return leases.tell_calls(tenant, id, std::move(calls), now);
+      },
+      parts_.here, [reply](const Result<void>& told) { reply.send(done(told)); });
 }
 
+/// The text may be long: it is made here, and not on the thread that everybody waits for.
 void LeaseRoutes::list_calls(Request& request, const Reply& reply) {
   const auto id = find_lease_id(request, reply);
   if (!id) return;
   parts_.leases.ask(
-      [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases,
-                                                       MonotonicTime now) -> Result<std::string> {
-        const auto calls = leases.calls_of(tenant, id);
-        if (!calls) return fail(calls.error());
-        return traced_calls_json(*calls, now);
+      [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases, MonotonicTime now) {
+        return CallsOfLease{leases.calls_of(tenant, id), now};
       },
       parts_.here,
-      [reply](const Result<std::string>& calls) {
-        reply.send(calls ? json_response(200, *calls) : refuse(calls.error()));
+      [reply](const CallsOfLease& of) {
+        reply.send(of.calls ? json_response(200, traced_calls_json(*of.calls, of.now))
+                            : refuse(of.calls.error()));
       });
 }
 

@@ -149,7 +149,11 @@ void Session::write_when_pipe_has_more() {
     // Not in a child that is started meanwhile: it would keep a body alive that was given up.
     auto copy = duplicate(there.fd);
     if (!copy) return close();  // no descriptor is left: the client sees a body that is cut off
-    pipe_.emplace(socket_.get_executor(), copy->release());
+    boost::system::error_code error;
+    pipe_.emplace(socket_.get_executor());
+    pipe_->assign(copy->get(), error);  // made with it, it would throw where the kernel refuses
+    if (error) return close();
+    (void)copy->release();
   }
   pipe_->async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [self = shared_from_this()](const boost::system::error_code& failed) {

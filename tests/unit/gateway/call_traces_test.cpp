@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "foundation/files.h"
 
@@ -55,6 +58,36 @@ TEST_CASE("only so many calls and leases are remembered, the last ones") {
   CHECK(last->front().member == 3);
 }
 
+TEST_CASE("what a tenant tells is bounded in bytes, and takes nothing from others") {
+  CallTraces traces;
+  const auto tell = [&](uid_t tenant, std::uint64_t lease, unsigned call, int second) {
+    traces.add(tenant, {1, lease},
+               {{.function = "f", .member = call, .log = std::string(64 * 1024, 'l')}},
+               MonotonicTime(std::chrono::seconds(second)));
+  };
+  const auto members = [&](uid_t tenant, std::uint64_t lease) {
+    std::vector<unsigned> found;
+    for (const TracedCall& call :
+         traces.find(tenant, {1, lease}).value_or(std::vector<TracedCall>()))
+      found.push_back(call.member);
+    return found;
+  };
+  tell(ben, 1, 1, 0);
+  tell(ann, 2, 1, 1);
+  tell(ann, 3, 1, 2);
+  tell(ann, 2, 2, 3);
+  for (unsigned call = 0; call < 13; ++call) tell(ann, 4, call, 4);  // 16 would be too many
+  CHECK(members(ann, 2) == std::vector<unsigned>{2});
+  CHECK(members(ann, 3) == std::vector<unsigned>{1});
+  CHECK(members(ann, 4).size() == 13);
+  tell(ann, 4, 13, 5);
+  CHECK_FALSE(traces.find(ann, {1, 3}).has_value());
+  for (std::uint64_t lease = 5; lease < 5 + 2 * CallTraces::most_leases; ++lease)
+    tell(ann, lease, 0, 6);
+  CHECK_FALSE(traces.find(ann, {1, 4}).has_value());
+  CHECK(members(ben, 1) == std::vector<unsigned>{1});
+}
+
 TEST_CASE("what is no list of calls is refused, by name") {
   const auto fault_of = [](const std::string& text) {
     const auto calls = parse_traced_calls(as_bytes(text));
@@ -67,6 +100,8 @@ TEST_CASE("what is no list of calls is refused, by name") {
   CHECK(fault_of(traced_document(R"({"member":65})")).find("member") != std::string::npos);
   CHECK(fault_of(traced_document(R"({"function":")" + std::string(300, 'f') + "\"}"))
             .find("function") != std::string::npos);
+  const std::string entry(129, 'e');
+  CHECK(fault_of(traced_document(R"({"path":[{"entry":")" + entry + "\"}]}")).contains("entry"));
   std::string many = traced_call_text();
   for (std::size_t i = 0; i < CallTraces::most_calls; ++i) many += "," + traced_call_text();
   CHECK(fault_of(traced_document(many)).find("'calls'") != std::string::npos);

@@ -89,10 +89,11 @@ TEST_CASE("an executor that comes back with a fresh stream is told once more") {
   CHECK(waiting.answers == 1);
 }
 
-TEST_CASE("the next executor of the files answers in the place of one that has ended") {
+TEST_CASE(
+    "the next executor of the files is told, and answers in the place of one that has ended") {
   const DataId one = make_data_id();
   Waiting waiting({{one, {keeper, copier}}});
-  CHECK(waiting.join(next, {one}, false).empty());
+  CHECK(waiting.join(next, {one}, false) == std::vector{one});
   waiting.removals.dropped(next, one);
   REQUIRE(waiting.answers == 1);
   CHECK(waiting.answer->has_value());
@@ -101,7 +102,7 @@ TEST_CASE("the next executor of the files answers in the place of one that has e
 TEST_CASE("one that comes back with a copy is no answer of those that are connected") {
   const DataId one = make_data_id();
   Waiting waiting({{one, {keeper}}});
-  CHECK(waiting.join(copier, {one}, true).empty());
+  CHECK(waiting.join(copier, {one}, true) == std::vector{one});
   waiting.removals.dropped(copier, one);
   CHECK(waiting.answers == 0);
   waiting.removals.dropped(keeper, one);

@@ -13,6 +13,23 @@ using std::chrono::seconds;
 
 const ExecutorId lasting("e1");
 const ExecutorId longer_lasting("e2");
+
+/// With a durable object 'climate' of 10 bytes at `keeper`.
+struct DurableWorld : DataWorld {
+  DurableWorld() {
+    keeper.keeps_data = true;
+    join(keeper);
+    std::optional<Result<ReachableData>> sealed;
+    id = write({.bytes = ByteCount{10}, .name = "climate", .durable = true}, sealed);
+    terms = std::get<MakeData>(sent.front().second).terms;
+    say(keeper.id, DataSealed{id, ByteCount{10}});
+    REQUIRE((sealed.has_value() && sealed->has_value()));
+  }
+  Executor keeper = DataWorld::executor_on("here", "n1", ExecutorId("keeper"));
+  DataId id;
+  DataTerms terms;
+};
+
 }  // namespace
 
 TEST_CASE("nothing is put under a name before the executors can have come back") {
@@ -304,16 +321,10 @@ TEST_CASE("a seal has time for all that its executor's disk may have before it")
 }
 
 TEST_CASE("durable data that is deleted does not come back with the next executor of its files") {
-  DataWorld world;
-  Executor keeper = DataWorld::executor_on("here", "n1", ExecutorId("keeper"));
-  keeper.keeps_data = true;
-  world.join(keeper);
-  std::optional<Result<ReachableData>> sealed;
-  const DataId id =
-      world.write({.bytes = ByteCount{10}, .name = "climate", .durable = true}, sealed);
-  const DataTerms terms = std::get<MakeData>(world.sent.front().second).terms;
-  world.say(keeper.id, DataSealed{id, ByteCount{10}});
-  REQUIRE((sealed.has_value() && sealed->has_value()));
+  DurableWorld world;
+  const Executor& keeper = world.keeper;
+  const DataId id = world.id;
+  const DataTerms& terms = world.terms;
   world.remove("climate");
   CHECK(world.drops_of(id) == 1);
   CHECK(world.service.list(data_owner).empty());
@@ -330,6 +341,38 @@ TEST_CASE("durable data that is deleted does not come back with the next executo
   CHECK_FALSE(world.removed.has_value());
   world.say(next.id, DataDropped{id, DataEnd::deleted});
   CHECK(world.service.list(data_owner).empty());
+  REQUIRE(world.removed.has_value());
+  CHECK(world.removed->has_value());
+}
+
+TEST_CASE("a file that is found where there is no room for its object goes as well") {
+  DurableWorld world;
+  world.remove("climate");
+  world.broker.executor_lost(world.keeper.id, world.clock.now());
+  Executor next = DataWorld::executor_on("here", "n1", ExecutorId("next"));
+  next.keeps_data = true;
+  next.data_memory = ByteCount{5};
+  world.join(next, {DataHeld{.data = world.id, .terms = world.terms, .order = 1}});
+  CHECK(world.drops_of(world.id) == 2);
+  CHECK(world.sent.back().first == next.id);
+  world.say(next.id, DataDropped{world.id, DataEnd::deleted});
+  REQUIRE(world.removed.has_value());
+  CHECK(world.removed->has_value());
+}
+
+TEST_CASE("a removal waits for its file, and not for what goes before it") {
+  DurableWorld world;
+  world.remove("climate");
+  DataEnd before = DataEnd::evicted;
+  DataEnd end = DataEnd::deleted;
+  SUBCASE("evicted") {}
+  SUBCASE("spoiled") { before = DataEnd::spoiled; }
+  SUBCASE("unfinished") { before = DataEnd::unfinished; }
+  SUBCASE("unknown") { before = DataEnd::unknown; }
+  SUBCASE("its time is over as well") { end = DataEnd::expired; }
+  world.say(world.keeper.id, DataDropped{world.id, before});
+  CHECK_FALSE(world.removed.has_value());
+  world.say(world.keeper.id, DataDropped{world.id, end});
   REQUIRE(world.removed.has_value());
   CHECK(world.removed->has_value());
 }

@@ -17,7 +17,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "foundation/pipe.h"
 #include "http/body.h"
@@ -126,6 +128,34 @@ class NoDescriptors {
 
  private:
   rlimit before_{};
+};
+
+/// While it lives the kernel lets no epoll watch anything.
+class NoWatches {
+ public:
+  NoWatches() {
+    std::vector<int> epolls;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      if (std::filesystem::read_symlink(entry.path(), gone) == "anon_inode:[eventpoll]")
+        epolls.push_back(std::stoi(entry.path().filename().string()));
+    }
+    REQUIRE_FALSE(epolls.empty());
+    const UniqueFd other(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    REQUIRE(other);
+    for (const int number : epolls) {
+      epolls_.emplace_back(number, UniqueFd(::fcntl(number, F_DUPFD_CLOEXEC, 0)));
+      REQUIRE(::dup3(other.get(), number, O_CLOEXEC) == number);
+    }
+  }
+  ~NoWatches() {
+    for (const auto& [number, epoll] : epolls_) ::dup3(epoll.get(), number, O_CLOEXEC);
+  }
+  NoWatches(const NoWatches&) = delete;
+  NoWatches& operator=(const NoWatches&) = delete;
+
+ private:
+  std::vector<std::pair<int, UniqueFd>> epolls_;
 };
 
 }  // namespace
@@ -426,12 +456,21 @@ TEST_CASE("what comes out of a pipe is an answer's body, as it comes") {
   }
 }
 
-TEST_CASE("a pipe's body ends when no descriptor is left to wait with, and nothing else does") {
+TEST_CASE("a pipe's body ends when it cannot be waited for, and nothing else does") {
   SessionFixture fixture;
   fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
-  std::optional<NoDescriptors> none;
-  const Pipe pipe = answer_from_a_pipe(fixture, [&none] { none.emplace(); });
-  none.reset();
+  std::optional<NoDescriptors> no_descriptors;
+  std::optional<NoWatches> no_watches;
+  std::function<void()> before;
+  SUBCASE("no descriptor is left") {
+    before = [&] { no_descriptors.emplace(); };
+  }
+  SUBCASE("the kernel refuses to watch it") {
+    before = [&] { no_watches.emplace(); };
+  }
+  const Pipe pipe = answer_from_a_pipe(fixture, before);
+  no_descriptors.reset();
+  no_watches.reset();
   CHECK(fixture.received().contains("Content-Length: 6\r\n"));
   char more = 0;
   CHECK(::recv(fixture.client.get(), &more, 1, MSG_DONTWAIT) == 0);

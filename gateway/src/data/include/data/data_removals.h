@@ -36,7 +36,7 @@ class DataRemovals {
   /// That executor has it no more, and no file of it.
   void dropped(const ExecutorId& executor, DataId data);
   /// With a fresh stream, and these objects. One that was not told anything may have found the file
-  /// of one that `is_connected` no more. What it is to be told to drop once more.
+  /// of one that `is_connected` no more. What it is to be told to drop, perhaps once more.
   [[nodiscard]] std::vector<DataId> executor_joined(
       const ExecutorId& executor, std::span<const DataHeld> held,
       const std::function<bool(const ExecutorId&)>& is_connected);

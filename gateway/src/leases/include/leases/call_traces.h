@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,12 +35,13 @@ struct TracedCall {
   MonotonicTime told{};
 };
 
-/// Owned by the control thread.
+/// Owned by the control thread. The bounds are each tenant's own: nobody's calls go for another's.
 class CallTraces {
  public:
   static constexpr std::size_t most_leases = 64;
-  static constexpr std::size_t most_calls = 32;    // of each, the last ones
-  static constexpr std::size_t most_steps = 1024;  // of a call
+  static constexpr std::size_t most_bytes = 1 << 20;  // of all of them; the oldest calls go first
+  static constexpr std::size_t most_calls = 32;       // of each, the last ones
+  static constexpr std::size_t most_steps = 1024;     // of a call
 
   void add(uid_t tenant, LeaseId lease, std::vector<TracedCall> calls, MonotonicTime now);
   /// Of that tenant's lease, the oldest first; nothing: none is remembered.
@@ -47,11 +49,17 @@ class CallTraces {
 
  private:
   struct OfLease {
-    uid_t tenant = 0;
     LeaseId lease;
-    std::deque<TracedCall> calls;
+    std::deque<TracedCall> calls;  // at least one, the oldest first
   };
-  std::list<OfLease> leases_;  // the one that was told of longest ago first
+  struct OfTenant {
+    std::list<OfLease> leases;  // the one that was told of longest ago first
+    std::size_t bytes = 0;
+  };
+  static void forget_oldest(OfTenant& own);
+  static void forget_first(OfTenant& own, OfLease& lease);
+
+  std::map<uid_t, OfTenant> tenants_;
 };
 
 /// The body of POST /v1/leases/ID/calls. Errors: `bad_request`, naming the field.

@@ -20,7 +20,7 @@ class LeaseService final : private ActionPerformer {
   template <typename Question, typename Done>
   void ask(Question question, Poster reply_to, Done done) {
     loop_.ask([this, question = std::move(question)](
-                  WorkerBroker&, MonotonicTime now) { return question(leases_, now); },
+                  WorkerBroker&, MonotonicTime now) mutable { return question(leases_, now); },
               std::move(reply_to), std::move(done));
   }
   /// Control thread: what an executor that connects holds for clients.
