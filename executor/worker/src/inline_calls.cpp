@@ -57,10 +57,18 @@ std::int32_t InlineCalls::run(orchid_call& caller, const Ask& ask,
   const auto found = parts_.modules.find_entry(ask.function, caller.slot);
   if (!found) return refuse(caller, ORCHID_NO_FUNCTION, found.error().message);
   const LoadedModule& module = *found->module;
-  if (module.has_effects && caller.crew != nullptr && !caller.crew->is_once())
-    return refuse(caller, ORCHID_ERROR,
-                  "the module of that function has effects, and a crew may begin a call again: "
-                  "the program has to call with at_most_once");
+  if (module.has_effects) {
+    if (caller.crew != nullptr && !caller.crew->is_once())
+      return refuse(caller, ORCHID_ERROR,
+                    "the module of that function has effects, and a crew may begin a call again: "
+                    "the program has to call with at_most_once");
+    // Outside of crews the caller's own module decides whether its call may be started twice.
+    const LoadedModule* const own = parts_.modules.find(caller.slot, caller.generation);
+    if (caller.crew == nullptr && (own == nullptr || !own->has_effects))
+      return refuse(caller, ORCHID_ERROR,
+                    "the module of that function has effects, and this call may be started twice: "
+                    "declare ORCHID_EFFECT in the module that invokes it, too");
+  }
   Device& device = module.on_gpu && parts_.gpu != nullptr ? *parts_.gpu : parts_.cores;
   used_ = true;
   orchid_call call = part_of(caller, module, device);

@@ -55,4 +55,19 @@ TEST_CASE("the gateway is told all of it") {
   CHECK(json.at("calls").at(0).at("path").at(0).at("run_ns") == 5);
 }
 
+TEST_CASE("what the gateway is told is text, and no longer than it takes") {
+  TracedCall call{.message = std::string(64 * 1024, '\xff')};
+  call.trace.log = "a" + std::string(1024, '\xfe') + "\n";
+  for (int i = 0; i < 64 * 1024; ++i) call.trace.log += "\u00e9";
+  clip(call);
+  CHECK(call.message.size() == 4096);
+  CHECK(call.message.starts_with("\\xff\\xff"));
+  CHECK(call.trace.log.size() <= 64 * 1024);
+  const auto json = nlohmann::json::parse(calls_document({call}));
+  CHECK(json.at("calls").at(0).at("log") == call.trace.log);
+  TracedCall fits{.message = "short"};
+  clip(fits);
+  CHECK(fits.message == "short");
+}
+
 }  // namespace orchid::sdk

@@ -1,40 +1,18 @@
 #include "crew/kept_answers.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <utility>
+
+#include "foundation/word_hash.h"
 
 namespace orchid::executor {
 namespace {
 
-/// Of words; no secret depends on it: whoever makes two inputs of one key fools only himself.
-class Key {
- public:
-  void add(std::uint64_t word) {
-    value_ = (value_ ^ word) * 0x9e3779b97f4a7c15U;
-    value_ ^= value_ >> 32U;
-  }
-  void add(std::span<const std::byte> bytes) {
-    add(bytes.size());
-    while (!bytes.empty()) {
-      std::uint64_t word = 0;
-      const std::size_t size = std::min(bytes.size(), sizeof(word));
-      std::memcpy(&word, bytes.data(), size);
-      add(word);
-      bytes = bytes.subspan(size);
-    }
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0x6f72636869640051U;
-};
-
 /// Hops are fewer with each step of a call, so they say which of its steps has spawned it.
+/// No secret depends on it: whoever makes two inputs of one key fools only himself.
 std::uint64_t key_of(const Step& rest, std::uint64_t number, const Step& child) {
-  Key key;
+  WordHash key;
   key.add(crew::hops_of(rest.header));
   key.add(number);
   key.add(crew::module_key_of(child.header));
@@ -52,7 +30,8 @@ void KeptAnswers::look() {
   looked_at_ = filled;
   transport::AnswerShelf::read(
       from_client_, [&](std::uint64_t call, std::uint64_t key, std::span<const std::byte> answer) {
-        found_[{call, key}] = answer;
+        AlignedBytes copy;
+        if (copy.assign(answer)) found_[{call, key}] = std::move(copy);
       });
 }
 
@@ -69,7 +48,7 @@ KeptChildren KeptAnswers::find(const Step& rest, std::span<const Step> children)
     const auto found = found_.find({rest.header.request_id, kept.keys[i]});
     if (found == found_.end()) continue;
     AlignedBytes answer;
-    if (answer.assign(found->second)) kept.answers[i] = std::move(answer);
+    if (answer.assign(found->second.bytes())) kept.answers[i] = std::move(answer);
   }
   return kept;
 }

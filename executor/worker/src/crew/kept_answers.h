@@ -36,7 +36,7 @@ class KeptAnswers final : public AnswerKeeper {
   std::span<const std::byte> from_client_;
   std::size_t looked_at_ = 0;  // so much of that
   /// By the number of the call, and the key.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::span<const std::byte>> found_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, AlignedBytes> found_;
 };
 
 }  // namespace orchid::executor

@@ -48,6 +48,9 @@ class ModuleTable {
       return nullptr;
     return &slots_[slot];
   }
+  [[nodiscard]] const LoadedModule* find(std::uint32_t slot, std::uint32_t generation) const {
+    return const_cast<ModuleTable*>(this)->find(slot, generation);
+  }
   [[nodiscard]] const LoadedModule* find_key(std::uint64_t key) const;
   [[nodiscard]] const LoadedModule* find_digest(std::string_view digest) const;
 

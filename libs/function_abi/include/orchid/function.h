@@ -297,7 +297,9 @@ __attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
 /* The module's functions have an effect outside of their call, called `name`: they append to
  * a queue in leased memory, say. Running a call of them twice is not the same as once. So the
  * module's calls over HTTP are never started twice, as if each said Orchid-At-Most-Once, and in a
- * crew only calls that say at_most_once run it. Once in the module for each effect:
+ * crew only calls that say at_most_once run it. A lease's own calls must say at_most_once
+ * themselves. A module that invokes one with effects inline declares an effect, too, or is refused
+ * (in a crew its call says at_most_once). Once in the module for each effect:
  * ORCHID_EFFECT(queue); orchid_leased_fetch_add and orchid_leased_compare_swap are effects by
  * themselves. */
 #ifdef ORCHID_DEVICE

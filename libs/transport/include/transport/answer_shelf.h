@@ -2,8 +2,10 @@
 // a crew: in memory that a member and its client share, and that no message uses (decision 0051).
 //
 // One end writes and the other one reads. Of a member's shelf the client reads when the member has
-// ended; what the client writes is never written over.
+// ended, or when nobody can say whether it has: then the member may still write. So each record has
+// a checksum, and the reader checks its own copy. What the client writes is never written over.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,7 +25,8 @@ class AnswerShelf {
 
   using Reader = std::function<void(std::uint64_t request_id, std::uint64_t key,
                                     std::span<const std::byte> answer)>;
-  /// All that is there. What makes no sense ends it: nothing behind it is read.
+  /// Copies, valid during the call, of all that is there. The first of a half that makes no sense,
+  /// or is not what was put, ends the half: nothing behind it is read.
   static void read(std::span<const std::byte> memory, const Reader& reader);
   /// Bytes that are in use: more than before, if something was put that forgets nothing.
   [[nodiscard]] static std::size_t filled(std::span<const std::byte> memory);
@@ -32,6 +35,8 @@ class AnswerShelf {
   static constexpr std::size_t halves = 2;  // the older one is forgotten as a whole
   std::span<std::byte> memory_;
   std::size_t half_ = 0;
+  /// Of each half. The shared words only tell the reader: others can write there.
+  std::array<std::size_t, halves> used_{};
 };
 
 }  // namespace orchid::transport

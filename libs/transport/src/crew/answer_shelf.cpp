@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
+#include "foundation/word_hash.h"
 #include "protocol/crew.h"
 
 namespace orchid::transport {
@@ -13,8 +15,17 @@ struct Record {
   std::uint64_t request_id = 0;
   std::uint64_t key = 0;
   std::uint64_t size = 0;
+  std::uint64_t check = 0;  // of all the others, and of the answer
 };
 constexpr std::size_t head_bytes = 64;
+
+std::uint64_t check_of(const Record& record, std::span<const std::byte> answer) {
+  WordHash hash;
+  hash.add(record.request_id);
+  hash.add(record.key);
+  hash.add(answer);
+  return hash.value();
+}
 
 std::size_t room_of(std::size_t answer) { return sizeof(Record) + (answer + 7) / 8 * 8; }
 
@@ -26,12 +37,17 @@ std::atomic_ref<std::uint64_t> used_of(std::span<const std::byte> half) {
 void read_half(std::span<const std::byte> half, const AnswerShelf::Reader& reader) {
   const std::size_t used = std::min<std::size_t>(used_of(half).load(std::memory_order_acquire),
                                                  half.size() - head_bytes);
+  std::vector<std::byte> answer;
   const std::span<const std::byte> records = half.subspan(head_bytes, used);
   for (std::size_t at = 0; at + sizeof(Record) <= used;) {
     Record record;
     std::memcpy(&record, records.data() + at, sizeof(record));
     if (record.size > crew::payload_size.value || at + room_of(record.size) > used) return;
-    reader(record.request_id, record.key, records.subspan(at + sizeof(record), record.size));
+    // What is checked is the copy: the writer may live, and begin the half anew.
+    const auto there = records.subspan(at + sizeof(record), record.size);
+    answer.assign(there.begin(), there.end());
+    if (check_of(record, answer) != record.check) return;
+    reader(record.request_id, record.key, answer);
     at += room_of(record.size);
   }
 }
@@ -46,19 +62,20 @@ bool AnswerShelf::put(std::uint64_t request_id, std::uint64_t key,
   const std::size_t needed = room_of(answer.size());
   if (answer.size() > crew::payload_size.value || size < head_bytes + needed) return false;
   std::span<std::byte> half = memory_.subspan(half_ * size, size);
-  std::size_t used = used_of(half).load(std::memory_order_relaxed);
-  if (used + needed > size - head_bytes) {
+  if (used_[half_] + needed > size - head_bytes) {
     if (when_full == WhenFull::stop && half_ + 1 == halves) return false;
     half_ = (half_ + 1) % halves;
     half = memory_.subspan(half_ * size, size);
-    used = 0;
+    used_[half_] = 0;
     used_of(half).store(0, std::memory_order_release);
   }
-  const Record record{.request_id = request_id, .key = key, .size = answer.size()};
-  std::byte* const place = half.data() + head_bytes + used;
+  Record record{.request_id = request_id, .key = key, .size = answer.size()};
+  record.check = check_of(record, answer);
+  std::byte* const place = half.data() + head_bytes + used_[half_];
   std::memcpy(place, &record, sizeof(record));
   if (!answer.empty()) std::memcpy(place + sizeof(record), answer.data(), answer.size());
-  used_of(half).store(used + needed, std::memory_order_release);
+  used_[half_] += needed;
+  used_of(half).store(used_[half_], std::memory_order_release);
   return true;
 }
 
@@ -67,7 +84,9 @@ std::size_t AnswerShelf::filled(std::span<const std::byte> memory) {
   if (size <= head_bytes) return 0;
   std::size_t filled = 0;
   for (std::size_t half = 0; half < halves; ++half)
-    filled += used_of(memory.subspan(half * size, size)).load(std::memory_order_acquire);
+    filled += std::min<std::size_t>(
+        used_of(memory.subspan(half * size, size)).load(std::memory_order_acquire),
+        size - head_bytes);
   return filled;
 }
 

@@ -1,5 +1,6 @@
 #include "crew/call_trace.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include "foundation/json_document.h"
 #include "foundation/numbers.h"
+#include "foundation/visible_text.h"
 #include "protocol/crew.h"
 #include "protocol/names.h"
 
@@ -14,6 +16,19 @@ namespace orchid::sdk {
 namespace {
 
 using nlohmann::json;
+
+/// The gateway refuses more.
+constexpr std::size_t longest_traced_message = 4096;
+constexpr std::size_t longest_traced_log = 64 * 1024;
+
+std::string clipped(std::string_view text, std::size_t longest) {
+  std::string visible = visible_text(text);
+  if (visible.size() <= longest) return visible;
+  std::size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>(visible[end]) & 0xC0U) == 0x80U) --end;
+  visible.resize(end);
+  return visible;
+}
 
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = line.find(' ');
@@ -57,6 +72,11 @@ Trace split_trace(std::string_view log) {
     }
   }
   return trace;
+}
+
+void clip(TracedCall& call) {
+  call.message = clipped(call.message, longest_traced_message);
+  call.trace.log = clipped(call.trace.log, longest_traced_log);
 }
 
 std::string calls_document(const std::vector<TracedCall>& calls) {

@@ -26,6 +26,9 @@ struct TracedCall {
   std::chrono::nanoseconds took{0};
   Trace trace;
 };
+/// What the gateway takes of a message and of a log, each as text for people: UTF-8, and cut at the
+/// end of a character.
+void clip(TracedCall& call);
 /// The body of POST /v1/leases/ID/calls.
 [[nodiscard]] std::string calls_document(const std::vector<TracedCall>& calls);
 

@@ -23,6 +23,9 @@ constexpr unsigned most_losses = 16;
 constexpr std::size_t most_traced = 16;
 /// Of what the children of one call have answered.
 constexpr ByteCount most_kept = 16_MiB;
+constexpr ByteCount most_kept_of_all = 64_MiB;
+/// What it costs to keep one, besides its bytes.
+constexpr std::size_t kept_cost = 128;
 
 }  // namespace
 
@@ -247,6 +250,7 @@ void CrewCore::remember(const CrewCall& call, std::string outcome, std::string m
                      .message = std::move(message),
                      .took = std::chrono::steady_clock::now() - call.asked,
                      .trace = std::move(trace)});
+  clip(traced_.back());
   wanted_.notify_all();
 }
 
@@ -312,21 +316,26 @@ void CrewCore::expire(MonotonicTime now) {
   }
 }
 
-/// All members have ended: of what their calls' children have answered, the client has the last
-/// word that there is.
+/// Of what their calls' children have answered. All members have ended, or nobody can say.
 void CrewCore::find_kept_answers() {
+  std::size_t kept_of_all = 0;
+  for (const auto& call : waiting_) kept_of_all += call->kept_bytes;
+  for (const auto& call : flights_) kept_of_all += call == nullptr ? 0 : call->kept_bytes;
   for (std::uint32_t member = 1; member <= members_; ++member)
-    transport::AnswerShelf::read(
-        end_->shelf_from(member),
-        [&](std::uint64_t request_id, std::uint64_t key, std::span<const std::byte> answer) {
-          const std::uint32_t place = crew::place_of(request_id);
-          const auto& call = flights_[place];
-          if (call == nullptr || numbers_[place] != request_id || call->told ||
-              call->at_most_once || call->kept_bytes + answer.size() > most_kept.value)
-            return;
-          if (call->kept.try_emplace(key, answer.begin(), answer.end()).second)
-            call->kept_bytes += answer.size() + sizeof(key);
-        });
+    transport::AnswerShelf::read(end_->shelf_from(member), [&](std::uint64_t request_id,
+                                                               std::uint64_t key,
+                                                               std::span<const std::byte> answer) {
+      const std::uint32_t place = crew::place_of(request_id);
+      const auto& call = flights_[place];
+      if (call == nullptr || numbers_[place] != request_id || call->told || call->at_most_once)
+        return;
+      const std::size_t cost = answer.size() + kept_cost;
+      if (call->kept_bytes + cost > most_kept.value || kept_of_all + cost > most_kept_of_all.value)
+        return;
+      if (!call->kept.try_emplace(key, answer.begin(), answer.end()).second) return;
+      call->kept_bytes += cost;
+      kept_of_all += cost;
+    });
 }
 
 /// To all members, since nobody knows where it will wait for its children. What finds no room runs
