@@ -66,6 +66,7 @@ class Checker {
     find_unconnected_ports();
     put_in_order();
     for (Fault& fault : list_.take()) faults_.push_back(std::move(fault));
+    if (faults_.empty()) find_durable_of_nobody(document_, scope_, faults_);
     return std::move(scope_);
   }
   [[nodiscard]] std::vector<Fault> take_faults() { return std::move(faults_); }
@@ -249,9 +250,7 @@ class Checker {
     // A port that has a wrong edge is not told to have none as well.
     node->sources[number] = source ? source->first : ScopeSource{};
     node->sources[number]->durable = edge.durable;
-    if (edge.durable)
-      check_durable(edge, planned.type,
-                    !edge.json && (!source || source->first.kind == Source::Kind::node));
+    if (edge.durable) check_durable(edge, planned.type);
     if (edge.json) {
       node->sources[number] = constant_of(edge, *node, number);
     } else if (source && source->second != planned.type) {
@@ -260,18 +259,13 @@ class Checker {
     }
   }
 
-  /// Only what a node has made as a data object can be lost.
-  void check_durable(const Edge& edge, const PortType& type, bool from_node) {
+  /// Only data objects can be lost.
+  void check_durable(const Edge& edge, const PortType& type) {
     if (!type.is_data())
       fault(edge.place,
             "what comes to '{}' is {}, a value, which is kept with the flow: 'durable' is for data "
             "objects; take it away",
             edge.to.text, to_string(type));
-    else if (!from_node)
-      fault(edge.place,
-            "no node makes what comes to '{}': have it kept as a file with 'orchid data keep', and "
-            "take 'durable' away",
-            edge.to.text);
   }
 
   ScopeSource constant_of(const Edge& edge, const ScopeNode& node, std::size_t number) {

@@ -69,6 +69,7 @@ void Engine::make_result_again(std::uint32_t node) {
   drop(plan_->nodes[node].gives, std::make_shared<const Bytes>(std::exchange(run.result, {})));
   run.keeping = false;
   if (plan_->nodes[node].kind == NodeKind::iterate) run.step = run.state_step;
+  run.next = run.total;  // after a resume or a stop it is begun once, too
   run.again.push_back({});
   ++run.round;
   queue(node);

@@ -48,6 +48,11 @@ struct Scope {
 /// What can be connected to a node.
 [[nodiscard]] NodeShape shape_of(const ScopeNode& node);
 
+/// A fault for each edge that is durable and brings what no node makes: an input or a constant,
+/// also where a flow hands it through. Of a scope without faults.
+void find_durable_of_nobody(const Document& document, const Scope& scope,
+                            std::vector<Fault>& faults);
+
 /// A fault if the plan has something durable, and nobody keeps data as files.
 void find_files(const Document& document, const Surroundings& surroundings, Checked& checked);
 

@@ -210,9 +210,10 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                 .workers = std::max(room.workers, 1U),
                 .window = std::max(room.window, 1U)};
   for (const auto& [function, times] : times_) all.times.push_back(times);
-  for (const std::uint32_t node : running_) {
+  const auto show = [&](std::uint32_t node) {
+    if (all.nodes.size() == most_nodes) return;
     const std::uint64_t left = engine.not_started(node);
-    if (left == 0) continue;
+    if (left == 0) return;
     all.nodes.push_back({.node = node,
                          .name = plan_.nodes[node].name,
                          .kind = plan_.nodes[node].kind,
@@ -224,8 +225,10 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                          .open_calls = engine.open_calls_of(node),
                          .in_runs = plan_.nodes[node].in_runs,
                          .cores_of_call = plan_.nodes[node].cores_of_call});
-    if (all.nodes.size() == most_nodes) break;
-  }
+  };
+  for (const std::uint32_t node : undecided_) show(node);
+  for (const std::uint32_t node : running_)
+    if (!undecided_.contains(node)) show(node);
   add_coming(engine, all);
   return all;
 }
@@ -292,6 +295,8 @@ std::optional<Decided> Tuner::decide(const Engine& engine, const Room& room, Tim
   rank(engine, room);
   const Situation now_there = situation(engine, room);
   if (now_there.nodes.empty() && now_there.coming.empty()) return std::nullopt;
+  // Whoever says nothing of a node now is not asked about it at each event.
+  for (const ReadyNode& node : now_there.nodes) undecided_.erase(node.node);
   Decided decided = ask_all(now_there);
   if (!has_news(decided)) return std::nullopt;
   std::erase_if(decided.nodes, [this](const Advice& one) {

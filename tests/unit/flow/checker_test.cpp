@@ -262,6 +262,41 @@ TEST_CASE("faults of flows that are nodes are told with their files") {
             "'main' would be a node of itself: main -> x -> main"));
 }
 
+TEST_CASE("what a flow hands through is durable if a node has made it; else that is a fault") {
+  const std::string functions =
+      "functions: {make: 'data<u64>(u64)', look: 'u64(data<u64>)'}\n"
+      "inputs: {n: u64, d: data<u64>}\n";
+  const auto checked_from = [&](const std::string& from) {
+    return checked_files(
+        {{"main", "flow: main\n" + functions +
+                      "nodes: {made: {kind: call, function: make}, inner: {kind: flow, file: x}, "
+                      "seen: {kind: call, function: look}, other: {kind: call, function: look}}\n"
+                      "edges:\n"
+                      "  - {from: n, to: made}\n"
+                      "  - {from: n, to: inner.n}\n"
+                      "  - {from: d, to: other}\n"
+                      "  - {" +
+                      from +
+                      ", to: inner.d}\n"
+                      "  - {from: inner.r, to: seen, durable: true}\n"
+                      "outputs: {made: made, seen: seen, other: other, own: inner.own}\n"},
+         {"x", "flow: x\n" + functions +
+                   "nodes: {a: {kind: call, function: make}}\n"
+                   "edges: [{from: n, to: a}]\noutputs: {r: d, own: a}\n"}});
+  };
+  const Checked good = checked_from("from: made");
+  for (const Fault& one : good.faults) FAIL_CHECK(to_string(one));
+  const auto made = std::ranges::find(good.plan.nodes, "made", &PlannedNode::name);
+  REQUIRE(made != good.plan.nodes.end());
+  CHECK(made->keeps_value);
+  for (const std::string from : {"from: d", "value: d-0102030405060708090a0b0c0d0e0f10"}) {
+    CAPTURE(from);
+    const Checked bad = checked_from(from);
+    REQUIRE(bad.faults.size() == 1);
+    CHECK(has(to_string(bad.faults[0]), "main:10:5: no node makes what comes to 'seen'"));
+  }
+}
+
 TEST_CASE("a plan is shown as text and as a picture") {
   const Plan plan = plan_of(std::string(head) + one_node);
   CHECK(to_text(plan) ==

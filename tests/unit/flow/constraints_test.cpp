@@ -57,6 +57,10 @@ TEST_CASE("constraints: a node that says its device leaves nothing to choose") {
   plan.needs["twice"] = "1 core, 1 GPU | 4 cores";
   find_choices_of_devices(plan);
   CHECK(plan.nodes[0].cores_of_call == 0);
+  // Nor does one that says the kind of its hosts: places are counted on all of them.
+  plan.nodes[0].constraints = {.kind = "cpu"};
+  find_choices_of_devices(plan);
+  CHECK(plan.nodes[0].cores_of_call == 0);
   plan.nodes[0].constraints = {};
   find_choices_of_devices(plan);
   CHECK(plan.nodes[0].cores_of_call == 4);

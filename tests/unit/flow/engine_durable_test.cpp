@@ -304,6 +304,33 @@ TEST_CASE(
   CHECK(run.calls_of("make") == 1);
 }
 
+TEST_CASE("a result that is lost before it is a file is made again by one call") {
+  const auto lose_before_its_file = [](bool crashes, unsigned walks) {
+    FileRun run(2);
+    run.begin();
+    while (run.calls_of("walk") != walks || !run.open().front().keeps) run.answer();
+    if (crashes) {
+      run.keep();
+      run.crash();
+    } else {
+      run.apply(Cancel{});
+      run.apply(GoOn{});
+    }
+    REQUIRE(run.open().size() == 1);
+    REQUIRE(run.open().front().keeps);
+    run.lose_memory();
+    run.answer();
+    CHECK(run.open().size() == 1);
+    CHECK_FALSE(run.open().front().keeps);
+    while (run.engine().outcome() == FlowOutcome::running) run.answer();
+    CHECK(run.result() == wanted_result);
+  };
+  for (const bool crashes : {true, false}) {
+    lose_before_its_file(crashes, 0);                              // of a call
+    lose_before_its_file(crashes, steps_in_all / steps_of_batch);  // of an iteration
+  }
+}
+
 TEST_CASE("what cannot be durable, and what is no step function, is told") {
   const auto fault_of = [](const std::string& nodes, const std::string& edges) {
     const auto faults = faults_of(

@@ -126,6 +126,13 @@ TEST_CASE("the way to the end is a node's own time and the longest way behind it
   CHECK(ranks[at("short")] == doctest::Approx(1.5));
   CHECK(ranks[at("steps")] == doctest::Approx(5.5));
   CHECK(ranks[at("long")] == doctest::Approx(15.5));
+  // Without a bound, an iteration has one more step at least.
+  Plan open = plan;
+  open.nodes[at("steps")].times = no_bound;
+  CHECK(seconds_to_end(open, options)[at("steps")] == doctest::Approx(1.5));
+  options.pieces.assign(plan.nodes.size(), 0);
+  options.pieces[at("steps")] = 3;
+  CHECK(seconds_to_end(open, options)[at("steps")] == doctest::Approx(3.5));
 }
 
 TEST_CASE("speed puts the node with the longest way first, and says how long it is") {

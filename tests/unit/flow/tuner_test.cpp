@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -112,6 +114,37 @@ TEST_CASE("an optimiser that lies is told once, and speed decides in its place")
   CHECK(has(trouble_of({.nodes = {{.node = 99}}}), "speaks of node 99, which is not ready"));
   CHECK(has(trouble_of({.nodes = {{.node = 1, .pieces = 7}}}), "does not take pieces in runs"));
   CHECK(has(trouble_of({.nodes = {}, .open_calls = 0}), "lets no call be open"));
+}
+
+TEST_CASE("nodes that wait for a device are shown first, and out of turn only once") {
+  constexpr std::size_t count = 300;
+  std::string nodes;
+  std::string edges;
+  std::string outputs;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    nodes += "  " + name + ": {kind: call, function: twice}\n";
+    edges += "  - {from: n, to: " + name + "}\n";
+    outputs += "  " + name + ": " + name + "\n";
+  }
+  Plan plan =
+      plan_of("flow: many\noptimise: [device]\n" + functions_section() +
+              "inputs: {n: u64}\nnodes:\n" + nodes + "edges:\n" + edges + "outputs:\n" + outputs);
+  plan.needs["twice"] = "1 core, 1 GPU | 4 cores";
+  find_choices_of_devices(plan);
+  std::vector<std::uint32_t> first_shown;
+  std::vector<std::unique_ptr<Optimiser>> optimisers;
+  optimisers.push_back(
+      std::make_unique<Scripted>([&](const Situation& situation) -> Result<Decided> {
+        first_shown.push_back(situation.nodes.front().node);
+        return Decided{};
+      }));
+  Tuner tuner(plan, std::move(optimisers));
+  auto engine = Engine::start(plan, {value("u64", "1")}, {.window = 4}).value();
+  for (const Action& action : engine.apply(Tick{}, Time{})) tuner.see(action, Time{});
+  for (int event = 0; event < 9; ++event)
+    CHECK_FALSE(tuner.decide(engine, {.workers = 4, .window = 4}, Time{}).has_value());
+  CHECK(first_shown == std::vector<std::uint32_t>{0, 256});
 }
 
 TEST_CASE("when who decides on runs has failed, they are cut evenly") {

@@ -80,9 +80,10 @@ class Tuner {
   std::uint64_t calls_seen_ = 0;  // that have ended
   std::uint64_t ask_at_calls_ = 1;
   bool nodes_changed_ = true;
-  std::set<std::uint32_t> undecided_;  // run, and start no call before it is said where
-  bool has_looked_ = false;            // at nodes that run from before the flow went on
-  bool replaced_ = false;              // `speed` has taken somebody's place
+  /// Run, start no call before it is said where, and no optimiser was shown them yet.
+  std::set<std::uint32_t> undecided_;
+  bool has_looked_ = false;  // at nodes that run from before the flow went on
+  bool replaced_ = false;    // `speed` has taken somebody's place
   std::optional<Time> asked_;
   std::optional<std::uint32_t> open_calls_;
   std::map<std::uint32_t, Advice> said_;  // that the engine was told, by node

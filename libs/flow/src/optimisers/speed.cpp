@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "optimisers.h"
 
@@ -50,7 +51,9 @@ double own_seconds(const Plan& plan, const RankOptions& options, std::size_t num
   if (node.if_false.exists()) seconds = std::max(main, seconds_of(options, node.if_false));
   const std::uint64_t pieces = number < options.pieces.size() ? options.pieces[number] : 0;
   if (node.kind == NodeKind::iterate) {
-    seconds *= node.times;
+    // Without a bound: one step after those that were made, at least.
+    seconds *= static_cast<double>(node.times == no_bound ? std::max<std::uint64_t>(pieces, 1)
+                                                          : node.times);
   } else if (pieces > 1) {
     const std::uint32_t side_by_side =
         node.window == 0 ? options.workers : std::min(node.window, options.workers);
