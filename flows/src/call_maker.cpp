@@ -58,6 +58,7 @@ void CallMaker::stop(const std::string& flow, std::uint64_t number) {
 }
 
 void CallMaker::forget(const std::string& flow) {
+  preparations_.forget(flow);
   const std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const FlowCall& one) { return one.flow == flow; });
   for (auto& [name, wish] : running_)
@@ -137,9 +138,10 @@ std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop
 
 std::optional<flow::Event> CallMaker::keep(const FlowCall& call, const std::stop_token& stop) {
   const flow::CallId id{.run = 0, .number = call.number};
+  const auto give_up = std::chrono::steady_clock::now() + flow::keep_patience;
   for (milliseconds wait = first_pause; wish_for(call, stop) == Wish::answer;
        wait = std::min(2 * wait, longest_pause)) {
-    if (auto told = flow::try_to_keep(client_, id, call.data.at(0))) return told;
+    if (auto told = flow::try_to_keep(client_, id, call.data.at(0), give_up)) return told;
     pause(wait, stop);
   }
   return std::nullopt;

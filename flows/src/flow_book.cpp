@@ -134,7 +134,8 @@ void FlowBook::apply(Entry& entry, const JournalEvent& event) {
   for (const DataId& data : todo.drop) parts_.calls.drop(data);
   const flow::Plan& plan = entry.run->plan();
   for (const flow::Prepare& next : todo.prepare)
-    parts_.calls.prepare(flow::functions_ahead(plan, plan.nodes[next.node]), next.data);
+    parts_.calls.prepare(entry.record.id, flow::functions_ahead(plan, plan.nodes[next.node]),
+                         next.data);
 }
 
 void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
@@ -179,6 +180,7 @@ void FlowBook::finish(Entry& entry) {
   log::info("event=flow_done flow={}", entry.record.id);
   entry.record.done = std::move(done);
   entry.run.reset();
+  parts_.calls.forget(entry.record.id);
 }
 
 Result<void> FlowBook::forget(const std::string& id) {
@@ -186,6 +188,7 @@ Result<void> FlowBook::forget(const std::string& id) {
   Entry& entry = flows_.at(id);
   if (entry.run)
     for (const auto& [number, call] : entry.run->open_calls()) parts_.calls.stop(id, number);
+  parts_.calls.forget(id);
   flows_.erase(id);
   return {};
 }

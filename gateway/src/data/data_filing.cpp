@@ -68,6 +68,7 @@ void DataFiling::send_to(const DataObject& object, Asked& asked) {
   asked.is_copied = false;
   asked.due =
       parts_.loop.now() + answer_within_ + time_to_keep(object.bytes) + time_to_spill(object.bytes);
+  asked.sent = asked.expires_in;
   parts_.send(*asked.of, FileData{.data = object.id, .expires_in = asked.expires_in});
 }
 
@@ -75,6 +76,7 @@ void DataFiling::send_to(const DataObject& object, Asked& asked) {
 void DataFiling::ask_next(DataId id) {
   Asked& asked = asked_.at(id);
   asked.of.reset();
+  asked.sent.reset();
   const DataObject* object = parts_.catalogue.sealed(id);
   if (object == nullptr) return finish(id, fail(gone));
   if (const Executor* keeper = keeper_among_holders(*object, asked)) {
@@ -100,6 +102,9 @@ void DataFiling::hear(const ExecutorId& executor, const DataFiled& message) {
   const auto life = asked == asked_.end() ? std::nullopt : asked->second.expires_in;
   const DataObject* object = parts_.catalogue.keep_file(message.data, life, parts_.loop.now());
   if (asked == asked_.end()) return;
+  // Somebody has asked for a longer life meanwhile: the executor is to know, as it ends the object.
+  if (object != nullptr && life && (asked->second.of != executor || life > asked->second.sent))
+    parts_.send(executor, FileData{.data = message.data, .expires_in = life});
   finish(message.data, object == nullptr ? Result<DataObject>(fail(gone)) : *object);
 }
 

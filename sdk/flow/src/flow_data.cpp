@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 
@@ -44,7 +45,8 @@ void find_lost(Client& client, const std::vector<DataId>& data, CallFailed& fail
   if (!failed.lost.empty()) failed.outcome = "data_lost";
 }
 
-std::optional<Event> try_to_keep(Client& client, CallId call, const DataId& data) {
+std::optional<Event> try_to_keep(Client& client, CallId call, const DataId& data,
+                                 std::chrono::steady_clock::time_point give_up) {
   constexpr std::chrono::hours life{7 * 24};
   try {
     (void)client.keep_data(to_string(data), life);
@@ -52,8 +54,13 @@ std::optional<Event> try_to_keep(Client& client, CallId call, const DataId& data
   } catch (const Error& error) {
     const ErrorKind kind = error.kind();
     if (kind == ErrorKind::unreachable || kind == ErrorKind::timed_out ||
-        kind == ErrorKind::no_capacity)
-      return std::nullopt;
+        kind == ErrorKind::no_capacity) {
+      if (std::chrono::steady_clock::now() < give_up) return std::nullopt;
+      return CallFailed{
+          .call = call,
+          .outcome = std::string(to_string(kind)),
+          .message = "the data could not be kept as a file in time: " + error.message()};
+    }
     const bool is_lost = kind == ErrorKind::data_lost || kind == ErrorKind::not_found;
     return CallFailed{.call = call,
                       .outcome = is_lost ? "data_lost" : std::string(to_string(kind)),
@@ -166,15 +173,40 @@ bool DataDrops::try_to_drop(const DataId& data) {
 }
 
 void DataDrops::drop(const DataId& data) {
-  thread_.run([this, data] {
-    constexpr std::chrono::minutes patience{1};
-    constexpr std::chrono::milliseconds pause{500};
-    const auto give_up = std::chrono::steady_clock::now() + patience;
-    while (!try_to_drop(data) && std::chrono::steady_clock::now() < give_up) {
-      std::unique_lock lock(mutex_);
-      if (changed_.wait_for(lock, pause, [this] { return ends_; })) return;
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back({.data = data});
+  if (is_working_) return;
+  is_working_ = true;
+  thread_.run([this] { drop_all(); });
+}
+
+/// One that fails goes to the end, so that it holds up no other. When this ends, the rest is still
+/// tried up to the first failure: that of a flow that has just ended is mostly quick to delete.
+void DataDrops::drop_all() {
+  constexpr std::chrono::minutes patience{1};
+  constexpr std::chrono::milliseconds pause{500};
+  std::size_t failed = 0;  // in a row
+  std::unique_lock lock(mutex_);
+  while (!waiting_.empty()) {
+    Waiting next = waiting_.front();
+    if (ends_ && next.give_up) break;
+    waiting_.pop_front();
+    lock.unlock();
+    const bool is_over = try_to_drop(next.data);
+    const auto now = std::chrono::steady_clock::now();
+    lock.lock();
+    if (is_over) {
+      failed = 0;
+      continue;
     }
-  });
+    if (ends_) break;
+    if (!next.give_up) next.give_up = now + patience;
+    if (now < *next.give_up) waiting_.push_back(next);
+    if (++failed < waiting_.size()) continue;
+    failed = 0;
+    changed_.wait_for(lock, pause, [this] { return ends_; });
+  }
+  is_working_ = false;
 }
 
 }  // namespace orchid::flow

@@ -74,7 +74,7 @@ class GatewayCalls final : public FlowCalls {
   void drop(const DataId& data) override { drops_.drop(data); }
 
   void prepare(const PlannedNode& node, std::vector<DataId> data) override {
-    preparations_.add(functions_ahead(plan_, node), std::move(data));
+    preparations_.add({}, functions_ahead(plan_, node), std::move(data));
   }
 
   [[nodiscard]] std::uint32_t window() const override { return window_; }
@@ -178,16 +178,10 @@ class GatewayCalls final : public FlowCalls {
   }
 
   void keep(const StartCall& call) {
-    const auto give_up = Clock::now() + restart_patience;
+    const auto give_up = Clock::now() + keep_patience;
     while (!is_stopped(call.call)) {
-      if (auto told = try_to_keep(client_, call.call, call.data.at(0))) {
+      if (auto told = try_to_keep(client_, call.call, call.data.at(0), give_up)) {
         inbox_->put(std::move(*told));
-        return;
-      }
-      if (Clock::now() >= give_up) {
-        inbox_->put(CallFailed{.call = call.call,
-                               .outcome = "unreachable",
-                               .message = "no executor has kept the data as a file in time"});
         return;
       }
       std::this_thread::sleep_for(restart_pause);

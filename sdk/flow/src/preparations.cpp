@@ -17,6 +17,8 @@ constexpr std::size_t most_objects = 16;
 /// A worker that has loaded a function may have gone by then.
 constexpr std::chrono::minutes load_again{1};
 constexpr std::size_t most_remembered = 4096;
+/// Functions, and nodes' objects; more come too late for their calls.
+constexpr std::size_t most_waiting = 64;
 
 }  // namespace
 
@@ -31,22 +33,53 @@ std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& no
   return functions;
 }
 
-void Preparations::add(const std::vector<std::string>& functions, std::vector<DataId> data) {
+void Preparations::add(const std::string& flow, const std::vector<std::string>& functions,
+                       std::vector<DataId> data) {
   const auto now = std::chrono::steady_clock::now();
   if (loaded_.size() >= most_remembered) loaded_.clear();
   for (const std::string& function : functions) {
-    const auto [known, is_new] = loaded_.emplace(function, now);
-    if (!is_new && now - known->second < load_again) continue;
-    known->second = now;
-    thread_.run([this, function] {
-      if (!ends_) load(function);
-    });
+    const auto known = loaded_.find(function);
+    if (known != loaded_.end() && now - known->second < load_again) continue;
+    if (!put({.flow = flow, .function = function, .data = {}})) return;
+    loaded_.insert_or_assign(function, now);
   }
   if (data.size() < 2) return;  // a call runs where its one object is
   data.resize(std::min(data.size(), most_objects));
-  thread_.run([this, data = std::move(data)] {
-    if (!ends_) bring_together(data);
+  (void)put({.flow = flow, .function = {}, .data = std::move(data)});
+}
+
+void Preparations::forget(const std::string& flow) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(waiting_, [&](const Waiting& one) {
+    if (one.flow != flow) return false;
+    loaded_.erase(one.function);  // another flow may want it
+    return true;
   });
+}
+
+bool Preparations::put(Waiting next) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.size() >= most_waiting) return false;
+  waiting_.push_back(std::move(next));
+  if (is_working_) return true;
+  is_working_ = true;
+  thread_.run([this] { do_all(); });
+  return true;
+}
+
+void Preparations::do_all() {
+  std::unique_lock lock(mutex_);
+  while (!ends_ && !waiting_.empty()) {
+    const Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    if (next.function.empty())
+      bring_together(next.data);
+    else
+      load(next.function);
+    lock.lock();
+  }
+  is_working_ = false;
 }
 
 void Preparations::load(const std::string& function) {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -46,6 +47,8 @@ class Answers {
   std::deque<FakeAnswer> all_;
 };
 
+const auto later = std::chrono::steady_clock::now() + std::chrono::hours(1);
+
 DataId id_of(std::uint8_t number) {
   DataId id;
   id.bytes.back() = std::byte{number};
@@ -64,7 +67,7 @@ CallFailed failed_with(const std::string& outcome, std::vector<DataId> lost = {}
 TEST_CASE("an object is kept as a file, for a week") {
   FakeGateway gateway(Answers({document()}));
   Client client({.gateway = gateway.address()});
-  const auto told = try_to_keep(client, {.run = 0, .number = 7}, id_of(1));
+  const auto told = try_to_keep(client, {.run = 0, .number = 7}, id_of(1), later);
   REQUIRE(told.has_value());
   REQUIRE(std::holds_alternative<Answered>(*told));
   CHECK(std::get<Answered>(*told).output.empty());
@@ -78,14 +81,24 @@ TEST_CASE("what cannot be kept now is asked for again, and else the reason is to
                                problem(501, "unsupported"), problem(410, "data_lost")}));
   Client client({.gateway = gateway.address()});
   const CallId call{.run = 0, .number = 7};
-  CHECK_FALSE(try_to_keep(client, call, id_of(1)).has_value());
-  CHECK_FALSE(try_to_keep(client, call, id_of(1)).has_value());
-  const auto refused = try_to_keep(client, call, id_of(1));
+  CHECK_FALSE(try_to_keep(client, call, id_of(1), later).has_value());
+  CHECK_FALSE(try_to_keep(client, call, id_of(1), later).has_value());
+  const auto refused = try_to_keep(client, call, id_of(1), later);
   CHECK(std::get<CallFailed>(*refused).outcome == "unsupported");
   CHECK(std::get<CallFailed>(*refused).lost.empty());
-  const auto lost = try_to_keep(client, call, id_of(1));
+  const auto lost = try_to_keep(client, call, id_of(1), later);
   CHECK(std::get<CallFailed>(*lost).outcome == "data_lost");
   CHECK(std::get<CallFailed>(*lost).lost == std::vector{id_of(1)});
+}
+
+TEST_CASE("a file that is not written in time is a failure with its reason") {
+  FakeGateway gateway(Answers({problem(503, "no_capacity")}));
+  Client client({.gateway = gateway.address()});
+  const auto told =
+      try_to_keep(client, {.run = 0, .number = 7}, id_of(1), std::chrono::steady_clock::now());
+  REQUIRE(told.has_value());
+  CHECK(std::get<CallFailed>(*told).outcome == "no_capacity");
+  CHECK(std::get<CallFailed>(*told).message.contains("so it is"));
 }
 
 TEST_CASE("what is in a file is waited for, and everything else is lost at once") {

@@ -82,6 +82,22 @@ TEST_CASE("a holder with a directory writes the file, for all who want it, and i
   }
 }
 
+TEST_CASE("who asks for a longer life while the file is written has it at the executor, too") {
+  FilingWorld world;
+  const DataHeld held = FilingWorld::held_object();
+  world.join_one("n1", file_keeper, true, {held});
+  world.ask(held.data, std::chrono::hours(100));
+  world.ask(held.data, std::chrono::hours(50));
+  world.ask(held.data, std::chrono::hours(200));
+  CHECK(world.asked_for_files() == std::vector{file_keeper});
+  world.say(file_keeper, DataFiled{held.data});
+  CHECK(world.answers.size() == 3);
+  REQUIRE(world.asked_for_files() == std::vector{file_keeper, file_keeper});
+  CHECK(std::get<FileData>(world.sent.back().second).expires_in == std::chrono::hours(200));
+  world.say(file_keeper, DataFiled{held.data});
+  CHECK(world.asked_for_files().size() == 2);
+}
+
 TEST_CASE("where no holder has a directory it is copied to one that has, and written there") {
   FilingWorld world;
   const DataHeld held = FilingWorld::held_object();

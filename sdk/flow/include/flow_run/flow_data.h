@@ -1,6 +1,8 @@
 // flow_run/flow_data.h: data objects of flows, at the gateway.
 #pragma once
+#include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -31,9 +33,12 @@ namespace orchid::flow {
 void find_lost(Client& client, const std::vector<DataId>& data, CallFailed& failed);
 
 /// Has an object kept as a file, as `StartCall::keeps` wants, for as long as flows that have ended
-/// are kept. Nothing: it is to be asked for again, as the gateway or an executor is away or busy.
-/// Throws nothing.
-[[nodiscard]] std::optional<Event> try_to_keep(Client& client, CallId call, const DataId& data);
+/// are kept. Nothing: it is to be asked for again, as the gateway or an executor is away or busy;
+/// from `give_up` on that is a failure with its reason. Throws nothing.
+[[nodiscard]] std::optional<Event> try_to_keep(Client& client, CallId call, const DataId& data,
+                                               std::chrono::steady_clock::time_point give_up);
+/// So long drivers ask for a file.
+constexpr std::chrono::minutes keep_patience{10};
 
 /// For a call that has failed, after `find_lost`. What is in a file of an executor that is away is
 /// waited for, and is not lost until that has lasted for 10 minutes; so is a gateway that has just
@@ -48,8 +53,8 @@ struct CallsData {
                                                       const std::function<bool()>& pause);
 
 /// Deletes objects without a name that nobody needs any more, on a thread of its own. While their
-/// executor is away, or the gateway, that is tried again for a minute. What cannot be deleted then,
-/// or when this ends, ends with its time to live.
+/// executor is away, or the gateway, that is tried again for a minute, after all others. What
+/// cannot be deleted then, or when this ends, ends with its time to live.
 class DataDrops {
  public:
   /// `client` outlives it.
@@ -60,12 +65,19 @@ class DataDrops {
   void drop(const DataId& data);
 
  private:
+  struct Waiting {
+    DataId data;
+    std::optional<std::chrono::steady_clock::time_point> give_up{};  // once it was tried
+  };
   [[nodiscard]] bool try_to_drop(const DataId& data);
+  void drop_all();
 
   Client& client_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ends_ = false;        // under the mutex
+  bool ends_ = false;  // under the mutex, as the next two
+  std::deque<Waiting> waiting_;
+  bool is_working_ = false;
   BackgroundThread thread_;  // last: it uses the client
 };
 

@@ -2,7 +2,9 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,8 @@ namespace orchid::flow {
 [[nodiscard]] std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& node);
 
 /// Used by one thread, and does its work on another one. What cannot be done is left: calls do it
-/// themselves when they run. What was not begun when it ends is not done.
+/// themselves when they run. What was not begun when it ends is not done, nor what does not fit
+/// into its queue.
 class Preparations {
  public:
   /// `client` outlives it.
@@ -28,15 +31,29 @@ class Preparations {
 
   /// Workers load the functions, each once a minute at most. Of several objects copies go to the
   /// host that has most of their bytes, since a call that is given them runs there.
-  void add(const std::vector<std::string>& functions, std::vector<DataId> data);
+  void add(const std::string& flow, const std::vector<std::string>& functions,
+           std::vector<DataId> data);
+  /// What was not begun for the flow is not done.
+  void forget(const std::string& flow);
 
  private:
+  struct Waiting {
+    std::string flow;
+    std::string function;  // empty: `data` is to be brought together
+    std::vector<DataId> data;
+  };
+  /// False: there is no room.
+  [[nodiscard]] bool put(Waiting next);
+  void do_all();
   void load(const std::string& function);
   void bring_together(const std::vector<DataId>& data);
 
   Client& client_;
   std::map<std::string, std::chrono::steady_clock::time_point> loaded_;  // and when
   std::atomic<bool> ends_{false};
+  std::mutex mutex_;  // guards the next two
+  std::deque<Waiting> waiting_;
+  bool is_working_ = false;
   BackgroundThread thread_;  // last: it uses the others
 };
 

@@ -47,7 +47,8 @@ class DataFiling {
     bool is_copied = false;        // to there, first
     MonotonicTime due;
     std::optional<std::chrono::milliseconds> expires_in;
-    std::optional<Failure> why;  // of the last one
+    std::optional<std::chrono::milliseconds> sent;  // of that, to `of`
+    std::optional<Failure> why;                     // of the last one
     std::vector<Done> waiting;
   };
   void ask_next(DataId id);
