@@ -202,12 +202,12 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::deque<DataId> on_disk_;
   std::optional<ClientTerms> client_terms_;
   std::uint32_t crew_members_ = 0;  // of its crew; 0: it is in none
-  ByteCount memory_;              // of its worker
-  std::uint32_t cores_ = 1;       // of its worker
-  CoreList core_ids_;             // of the lease
-  LeaseTenant tenant_;            // of the lease
-  bool knows_compiling_ = false;  // the client: see LaneCompiling
-  bool knows_progress_ = false;   // the client: see LaneProgress
+  ByteCount memory_;                // of its worker
+  std::uint32_t cores_ = 1;         // of its worker
+  CoreList core_ids_;               // of the lease
+  LeaseTenant tenant_;              // of the lease
+  bool knows_compiling_ = false;    // the client: see LaneCompiling
+  bool knows_progress_ = false;     // the client: see LaneProgress
   std::shared_ptr<WorkerProcess> worker_;
   std::optional<WorkerGpu> gpu_;  // the first one of the lease, if it has any
   MonotonicTime connected_by_;    // the client of another host, to that worker
