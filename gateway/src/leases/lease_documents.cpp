@@ -192,13 +192,15 @@ class ConstraintQuery {
   Result<void>& read_;
 };
 
-/// All of its members are on the host of their client, who shares memory with them.
+/// All of its members are on the host of their client, who shares memory with them, unless it may
+/// be on several hosts.
 void read_crew(const JsonObject& o, ClientLeaseRequest& request) {
   if (request.workers < crew::least_members || request.workers > crew::most_members)
     o.fault("workers", "must be 2 to 64 for a crew");
   if (request.at_least != request.workers) o.fault("at_least", "must be all workers of a crew");
   if (request.separate_processes)
     o.fault("separate_processes", "cannot be: a crew's members run all modules of the crew");
+  if (o.has("remote") && o.flag("remote")) return;
   if (request.worker.client_host.value().empty())
     o.fault("boot_id", "must name the client's host, on which its crew is");
   request.worker.client_host_only = true;

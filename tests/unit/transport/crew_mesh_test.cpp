@@ -95,6 +95,8 @@ struct Party {
       REQUIRE(pair.has_value());
       const pid_t pid = ::fork();
       if (pid == 0) {
+        pair->first.reset();
+        for (Member& other : members) other.socket.reset();
         std::vector<std::byte> of_secret(secret.begin(), secret.end());
         if (number == stranger) of_secret[0] = std::byte{1};
         CrewEnd end = wire(number, count, pair->second.get(), of_secret);
