@@ -69,11 +69,12 @@ Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& requ
   const std::uint32_t protocol = lane_protocol_for(request.terms(id));
   const std::size_t largest = broker_.largest(broker_.where_lanes_speak(protocol, request.worker));
   if (request.at_least <= largest) return {};
-  if (request.crew_spreads() && request.at_least <= broker_.largest(request.worker))
-    return fail(ErrorCode::unsupported,
-                "executors that the crew needs are older than this gateway, or take nobody of other "
-                "hosts, and cannot be parts of a crew on several hosts: update them, start them "
-                "with --lane-listen, or ask for a crew on one host");
+  if (request.crew_spreads && request.at_least <= broker_.largest(request.worker))
+    return fail(
+        ErrorCode::unsupported,
+        "executors that the crew needs are older than this gateway, or take nobody of other "
+        "hosts, and cannot be parts of a crew on several hosts: update them, start them "
+        "with --lane-listen, or ask for a crew on one host");
   if (request.crew && request.at_least <= broker_.largest(request.worker))
     return fail(ErrorCode::unsupported,
                 "the executor of this host is older than this gateway and forms no crews: update "
@@ -129,7 +130,8 @@ void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   const std::size_t here = lease.workers.size();
   const bool nothing_on_its_way = broker_.held_by(lease.holder) == here;
   const bool enough = here >= lease.request.at_least;
-  if (lease.request.crew && !lease.request.crew_spreads() && !is_at_one_executor(lease)) return refuse_scattered(found, now);
+  if (lease.request.crew && !lease.request.crew_spreads && !is_at_one_executor(lease))
+    return refuse_scattered(found, now);
   if (here >= lease.request.workers ||
       (enough && (nothing_on_its_way || now >= lease.give_up_at))) {
     const Opened done = std::exchange(lease.waiting, nullptr);
@@ -254,7 +256,8 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                  .workers = 0,
                                  .wait = lease.client.wait,
                                  .separate_processes = lease.client.separate_processes,
-                                 .crew = lease.client.crew != 0};
+                                 .crew = lease.client.crew != 0,
+                                 .crew_spreads = lease.client.crew_spread};
       add(id, {.request = std::move(request),
                .holder = HolderId(next_holder_++),
                .expires = now + lease.client.expires_in,

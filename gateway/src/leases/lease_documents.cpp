@@ -200,7 +200,8 @@ void read_crew(const JsonObject& o, ClientLeaseRequest& request) {
   if (request.at_least != request.workers) o.fault("at_least", "must be all workers of a crew");
   if (request.separate_processes)
     o.fault("separate_processes", "cannot be: a crew's members run all modules of the crew");
-  if (o.has("remote") && o.flag("remote")) return;
+  request.crew_spreads = o.has("remote") && o.flag("remote");
+  if (request.crew_spreads) return;
   if (request.worker.client_host.value().empty())
     o.fault("boot_id", "must name the client's host, on which its crew is");
   request.worker.client_host_only = true;

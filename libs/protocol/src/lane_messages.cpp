@@ -213,10 +213,9 @@ LaneClaim parse_claim(const JsonObject& f) {
 LaneWire parse_wire(const JsonObject& f) {
   LaneWire m{.worker = f.number<std::uint64_t>("worker"), .peers = {}};
   for (const JsonObject& peer : f.objects("peers"))
-    m.peers.push_back(
-        {.member = peer.number<std::uint32_t>("member", {.most = crew::most_members}),
-         .address = peer.text("address", 64),
-         .key = peer.text("key", 32)});
+    m.peers.push_back({.member = peer.number<std::uint32_t>("member", {.most = crew::most_members}),
+                       .address = peer.text("address", 64),
+                       .key = peer.text("key", 32)});
   if (m.peers.size() > crew::most_members) f.fault("peers", "must be at most 64");
   return m;
 }

@@ -5,92 +5,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "deliver.h"
+#include "clients_world.h"
 #include "protocol/lane_protocol.h"
-#include "worker_requests.h"
 
 namespace orchid::gateway {
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr uid_t ada = 1000;
-
-/// A broker with clients' leases, and executors that do what they are told at once.
-struct ClientsWorld {
-  WorkerBroker broker{{.epoch = 2, .boot_id = "here"}};
-  ClientLeases clients{broker, 0};
-  MonotonicTime now{};
-  std::vector<ControlMessage> sent;
-  std::vector<Result<ClientLeaseView>> answers;
-  bool answering = true;
-  std::uint32_t lane_protocol = shared_lane_protocol;  // of executors that join
-  bool elsewhere_too = false;  // else its clients want workers of this host alone
-
-  void join(const std::string& name, std::uint32_t cores, std::vector<LeaseHeld> held = {},
-            const std::string& boot_id = "here") {
-    Executor executor{.id = ExecutorId(name),
-                      .owner = {},
-                      .host = {.boot_id = boot_id,
-                               .hostname = "node-" + boot_id,
-                               .architecture = "x86_64",
-                               .memory = 64_GiB},
-                      .version = "1",
-                      .lane_socket = "/run/" + name,
-                      .lane_address = boot_id == "far" ? "far:1" : "",
-                      .lane_protocol = lane_protocol};
-    for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
-    broker.executor_joined(executor, clients.adopt(held, executor, now), now);
-    perform();
-  }
-  void perform() {
-    for (auto actions = broker.take_actions(); !actions.empty(); actions = broker.take_actions())
-      for (const BrokerAction& action : actions) {
-        if (const auto* give = std::get_if<GiveWorker>(&action))
-          (void)clients.granted(give->holder, give->grant, now);
-        if (const auto* ended = std::get_if<TellLeaseEnded>(&action))
-          (void)clients.ended(*ended, now);
-        if (const auto* send = std::get_if<SendToExecutor>(&action)) obey(*send);
-      }
-  }
-  void obey(const SendToExecutor& send) {
-    sent.push_back(send.message);
-    if (!answering) return;
-    if (const auto* open = std::get_if<OpenLease>(&send.message))
-      broker.executor_said(send.executor, LeaseOpened{open->lease, 1}, now);
-    if (const auto* close = std::get_if<CloseLease>(&send.message))
-      broker.executor_said(send.executor, LeaseClosed{close->lease, LeaseEnd::revoked}, now);
-  }
-  void say(const std::string& executor, const ControlMessage& message) {
-    deliver(broker, ExecutorId(executor), message, now);
-    perform();
-  }
-  /// For a client of this host.
-  void open(ClientLeaseRequest request) {
-    request.tenant = {ada, "ada"};
-    request.worker.client_host = placement::HostId("here");
-    request.worker.client_host_only = !elsewhere_too;
-    clients.open(std::move(request), now,
-                 [this](Result<ClientLeaseView> view) { answers.push_back(std::move(view)); });
-    perform();
-  }
-  ClientLeaseView opened(const ClientLeaseRequest& request) {
-    answers.clear();
-    open(request);
-    REQUIRE(answers.size() == 1);
-    REQUIRE_MESSAGE(answers[0].has_value(), (answers[0] ? "" : answers[0].error().message));
-    return *answers[0];
-  }
-  void pass(milliseconds time) {
-    now += time;
-    broker.tick(now);
-    perform();
-    clients.tick(now);
-    perform();
-  }
-  [[nodiscard]] std::size_t cores_taken() const { return broker.capacity().cores_leased("here"); }
-};
 
 TEST_CASE("a client gets its workers, with what it needs to claim them") {
   ClientsWorld world;
@@ -472,76 +391,6 @@ TEST_CASE("separate processes are asked of executors that know them, and of no o
   REQUIRE((open != nullptr && open->client));
   CHECK(open->client->separate_processes);
   CHECK(world.cores_taken() == 2);
-}
-
-TEST_CASE("a crew is all at one executor, which is told how many its members are") {
-  ClientsWorld world;
-  world.join("old", 4);
-  world.open({.workers = 3, .at_least = 3, .crew = true});
-  CHECK(world.answers.at(0).error().code == ErrorCode::unsupported);
-  CHECK(world.answers[0].error().message.find("forms no crews") != std::string::npos);
-  ClientsWorld fresh;
-  fresh.lane_protocol = crew_lane_protocol;
-  fresh.join("e1", 4);
-  const auto lease = fresh.opened({.workers = 3, .at_least = 3, .crew = true});
-  CHECK(lease.crew);
-  CHECK(lease.workers.size() == 3);
-  for (const ControlMessage& message : fresh.sent)
-    if (const auto* open = std::get_if<OpenLease>(&message)) CHECK(open->client->crew == 3);
-}
-
-TEST_CASE("a crew that two executors of a host would have to share is refused, and holds nothing") {
-  ClientsWorld world;
-  world.lane_protocol = crew_lane_protocol;
-  world.join("e1", 2);
-  world.join("e2", 4);
-  world.open({.workers = 5, .at_least = 5, .crew = true});
-  REQUIRE(world.answers.size() == 1);
-  REQUIRE_FALSE(world.answers[0].has_value());
-  CHECK(world.answers[0].error().code == ErrorCode::no_capacity);
-  CHECK(world.cores_taken() == 0);
-}
-
-TEST_CASE("a crew that loses a member is given back as a whole") {
-  ClientsWorld world;
-  world.lane_protocol = crew_lane_protocol;
-  world.join("e1", 4);
-  const auto lease = world.opened({.workers = 3, .at_least = 3, .crew = true});
-  world.say("e1", LeaseClosed{lease.workers[1].lease, LeaseEnd::reclaimed});
-  CHECK_FALSE(world.clients.find(ada, lease.id, world.now).has_value());
-  CHECK(world.cores_taken() == 0);
-}
-
-TEST_CASE("a crew that loses a member while it waits for others is not granted with fewer") {
-  ClientsWorld world;
-  world.lane_protocol = crew_lane_protocol;
-  world.join("e1", 4);
-  const auto other = world.opened({.workers = 2, .duration = seconds(10)});
-  world.sent.clear();
-  world.open({.workers = 3, .at_least = 3, .crew = true, .within = seconds(60)});
-  REQUIRE_FALSE(world.sent.empty());
-  // Nobody could claim it in time.
-  const LeaseId member = std::get<OpenLease>(world.sent.front()).lease;
-  world.say("e1", LeaseClosed{member, LeaseEnd::lapsed});
-  CHECK(world.answers.size() == 1);
-  REQUIRE(world.clients.close(ada, other.id, world.now).has_value());
-  world.perform();
-  REQUIRE(world.answers.size() == 2);
-  CHECK(world.answers[1].value().workers.size() == 3);
-}
-
-TEST_CASE("a gateway that starts anew learns that a lease is of a crew") {
-  ClientsWorld world;
-  world.lane_protocol = crew_lane_protocol;
-  LeaseHeld held{.lease = {1, 7},
-                 .tenant = {ada, "ada"},
-                 .core_ids = {0},
-                 .client = {.client_lease = {1, 6}, .expires_in = seconds(20), .crew = 2}};
-  LeaseHeld second = held;
-  second.lease = {1, 8};
-  second.core_ids = {1};
-  world.join("e1", 2, {held, second});
-  CHECK(world.clients.find(ada, {1, 6}, world.now)->crew);
 }
 
 TEST_CASE("a gateway that starts anew learns that a lease has separate processes") {

@@ -190,12 +190,6 @@ void LaneSession::tell_terms() {
   }
 }
 
-/// Before the client asks for anything: a fresh worker says whose fault it was.
-void LaneSession::load_again() {
-  for (const ModuleLoad& module : std::exchange(retries_, {}))
-    if (worker_ != nullptr) load(module);
-}
-
 void LaneSession::hand_over() {
   const transport::LaneDescriptors& lane = worker_->lane();
   LaneClaimed claimed{.worker = worker_->id(),

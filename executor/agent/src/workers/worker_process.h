@@ -147,7 +147,7 @@ class WorkerProcess {
     client_connected_ = true;
     return awaited;
   }
-  /// Is called when the peers of a member of a crew are there, which `client_connected` then says.
+  /// Of a member of a crew: is called when its peers are there.
   void on_connected(std::function<void()> connected) { connected_ = std::move(connected); }
   void tell_connected() {
     if (connected_) connected_();
@@ -288,8 +288,7 @@ class WorkerProcess {
     return now < by + (load_failed_ && said_last_words() ? last_answer_patience
                                                          : std::chrono::seconds(0));
   }
-  /// Its process is dead, though nobody may have heard of it yet.
-  [[nodiscard]] bool has_ended() const;
+  [[nodiscard]] bool has_ended() const;  // though nobody may have heard of it yet
   /// Kills one that says it ends, and works instead. That is its own doing.
   void hurry() {
     hurried_ = true;

@@ -160,11 +160,11 @@ struct DataUnmapped {
   DataId data;
 };
 
-using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
-                                   WorkerListening, WorkerUnfit, Assign, Load, Improve, Unload,
-                                   Retire, Loaded, LoadFailed, Improved, FabricFound, MapData,
-                                   UnmapData, DataMapped, DataNotMapped, DataUnmapped, CrewWiring,
-                                   WireCrew, CrewLost>;
+using WorkerMessage =
+    std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
+                 WorkerUnfit, Assign, Load, Improve, Unload, Retire, Loaded, LoadFailed, Improved,
+                 FabricFound, MapData, UnmapData, DataMapped, DataNotMapped, DataUnmapped,
+                 CrewWiring, WireCrew, CrewLost>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

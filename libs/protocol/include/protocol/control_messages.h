@@ -92,7 +92,8 @@ struct ClientTerms {
   std::chrono::milliseconds expires_in{0};  // from now
   bool separate_processes = false;          // no process of it runs the code of two modules
   std::uint32_t crew = 0;  // the worker is one of so many members of a crew; 0: of none
-  bool crew_spread = false;  // its members may be at several executors, and elsewhere than its client
+  bool crew_spread =
+      false;  // its members may be at several executors, and elsewhere than its client
   friend bool operator==(const ClientTerms&, const ClientTerms&) = default;
 };
 

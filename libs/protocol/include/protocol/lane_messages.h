@@ -215,11 +215,11 @@ struct LaneNotAttached {
   std::string message;
 };
 
-using LaneMessage = std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode,
-                                 LaneCode, LaneCompiling, LaneSlot, LaneRejected, LaneCancel,
-                                 LaneReplace, LaneProgress, LaneEnded, LaneOpenData, LaneData,
-                                 LaneAttach, LaneDetach, LaneAttached, LaneNotAttached, LaneWire,
-                                 LaneWired>;
+using LaneMessage =
+    std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
+                 LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneProgress,
+                 LaneEnded, LaneOpenData, LaneData, LaneAttach, LaneDetach, LaneAttached,
+                 LaneNotAttached, LaneWire, LaneWired>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

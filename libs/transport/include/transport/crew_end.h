@@ -154,7 +154,7 @@ class CrewEnd {
   std::optional<std::uint32_t> last_from_;
   bool hungry_ = false;  // as it was said last
   WakeWatch watch_;
-  bool nonsense_ = false;  // a peer has written some
+  bool nonsense_ = false;           // a peer has written some
   std::unique_ptr<CrewMesh> mesh_;  // null: all are near
   UniqueFd sleeper_;                // what wakes it, and the mesh's descriptor
   bool loss_told_ = false;

@@ -2,8 +2,9 @@
 // UCX worker for all of them, and a key for each pair (docs/PROTOCOL.md §4, "Crews on several
 // hosts").
 //
-// As with lanes between hosts, everybody says hello with the pair's key on a plain TCP socket before
-// UCX listens, and UCX reads nothing before all connections but those of these peers are cut.
+// As with lanes between hosts, everybody says hello with the pair's key on a plain TCP socket
+// before UCX listens, and UCX reads nothing before all connections but those of these peers are
+// cut.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -75,8 +76,8 @@ class CrewMesh {
   /// Lets UCX work. False: there was nothing to do. Sends nothing by itself.
   virtual bool progress() = 0;
   /// Copies what is to be sent. To a crew that has lost somebody nothing is sent any more.
-  virtual void send(std::uint32_t to, const CallHeader& header,
-                    std::span<const std::byte> payload, const CrewLog& log) = 0;
+  virtual void send(std::uint32_t to, const CallHeader& header, std::span<const std::byte> payload,
+                    const CrewLog& log) = 0;
 
   /// Each peer hears that the call is to end; what they have said comes back here, each once.
   virtual void tell_cancelled(std::uint64_t request_id) = 0;

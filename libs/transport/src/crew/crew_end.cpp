@@ -34,7 +34,7 @@ bool read_log(const std::byte* room, std::size_t payload, CrewLog& log) {
 void write_log(std::byte* room, std::size_t payload, const CrewLog& log) {
   const std::string_view text = log.text.substr(0, crew::log_size.value);
   const CrewLogPrefix prefix{.dropped = log.dropped + (log.text.size() - text.size()),
-                         .length = text.size()};
+                             .length = text.size()};
   std::byte* at = room + align_to_line(payload);
   std::memcpy(at, &prefix, sizeof(prefix));
   std::memcpy(at + sizeof(prefix), text.data(), text.size());

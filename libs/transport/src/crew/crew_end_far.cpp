@@ -20,6 +20,9 @@ Result<void> CrewEnd::join(std::unique_ptr<CrewMesh> mesh) {
     peer.in = is_lower ? second : first;
     peer.is_far = true;
   }
+  for (std::uint32_t member = 0; member <= place_.members; ++member)
+    if (member != place_.member && peers_[member].in == nullptr)
+      return fail(ErrorCode::bad_request, "a member of the crew is neither near nor wired");
   if (wake_[place_.member] >= 0) {
     sleeper_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!sleeper_) return fail_errno("epoll_create1");

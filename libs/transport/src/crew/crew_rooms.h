@@ -1,4 +1,5 @@
-// crew/crew_rooms.h: where in one direction of a pair its ring and rooms lie, and what is in a room.
+// crew/crew_rooms.h: where in one direction of a pair its ring and rooms lie, and what is in a
+// room.
 #pragma once
 #include <cstddef>
 #include <cstdint>

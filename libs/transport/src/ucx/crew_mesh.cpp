@@ -236,7 +236,8 @@ const char* UcxCrewMesh::take_bytes(OnePeer& peer, std::span<const std::byte> by
   std::byte* const to =
       is_inline ? crew_ring_at(peer.in).entries[peer.written % crew::ring_entries].payload
                 : crew_room_at(peer.in, crew_room_number(header, header.held_answers));
-  const std::size_t of_payload = peer.got < payload ? std::min(bytes.size(), payload - peer.got) : 0;
+  const std::size_t of_payload =
+      peer.got < payload ? std::min(bytes.size(), payload - peer.got) : 0;
   if (of_payload != 0) std::memcpy(to + peer.got, bytes.data(), of_payload);
   peer.got += of_payload;
   const auto of_log = bytes.subspan(of_payload);
@@ -263,8 +264,7 @@ void UcxCrewMesh::on_sent(void* request, ucs_status_t status, void* user_data) n
   slot->next_free = std::exchange(mesh.free_list_, slot);
   --mesh.sending_;
   if (status != UCS_OK && !mesh.closing_)
-    mesh.fail_with(
-        mesh.ucx_.failure(ErrorCode::unreachable, "send to another member", status));
+    mesh.fail_with(mesh.ucx_.failure(ErrorCode::unreachable, "send to another member", status));
   mesh.ucx_.request_free(request);
 }
 

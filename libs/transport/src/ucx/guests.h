@@ -35,7 +35,8 @@ class Guests {
   /// The first one with the right magic, key and version; nobody else is let in then. Not twice.
   /// Errors: `timed_out`; `cancelled` when `stop`, a descriptor, became readable.
   [[nodiscard]] Result<UniqueFd> wait(LaneDeadline deadline, int stop);
-  /// The same for several keys, in place of that of the options: one guest for each, in their order.
+  /// The same for several keys, in place of that of the options: one guest for each, in their
+  /// order.
   [[nodiscard]] Result<std::vector<UniqueFd>> wait_for_all(std::span<const ConnectionKey> keys,
                                                            LaneDeadline deadline, int stop);
 

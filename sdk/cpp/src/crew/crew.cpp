@@ -20,8 +20,8 @@ void check(const CrewOptions& options) {
   if (options.workers < crew::least_members || options.workers > crew::most_members)
     refuse(ErrorKind::bad_request, "a crew has 2 to 64 workers");
   if (options.lane != "local" && options.lane != "auto")
-    refuse(ErrorKind::bad_request, "a crew's lane is 'local' or 'auto', and not '" + options.lane +
-                                       "'");
+    refuse(ErrorKind::bad_request,
+           "a crew's lane is 'local' or 'auto', and not '" + options.lane + "'");
   if (options.cores_per_worker == 0)
     refuse(ErrorKind::bad_request, "a worker has at least one core");
   if (options.duration < std::chrono::seconds(1))

@@ -142,13 +142,13 @@ class CrewCore {
   std::optional<LeaseGrant> grant_;  // taken, and not claimed yet
   std::vector<Seat> seats_;
   std::optional<transport::CrewEnd> end_;
-  std::vector<UniqueFd> wake_;    // what it borrows
-  bool spread_ = false;           // not all of it is at one executor of this host
-  bool wiring_ = false;           // its members are told of each other
+  std::vector<UniqueFd> wake_;                 // what it borrows
+  bool spread_ = false;                        // not all of it is at one executor of this host
+  bool wiring_ = false;                        // its members are told of each other
   std::unique_ptr<transport::CrewMesh> mesh_;  // wired, for the crew that is to stand
-  bool losing_ = false;           // a member has ended, and not all are known to have
-  bool broken_ = false;           // a member has written nonsense
-  std::vector<LaneEnded> named_;  // what executors say of calls that ran
+  bool losing_ = false;                        // a member has ended, and not all are known to have
+  bool broken_ = false;                        // a member has written nonsense
+  std::vector<LaneEnded> named_;               // what executors say of calls that ran
   bool wants_lease_ = false;
   bool idle_ = true;  // the driver sleeps until something is told to it
   bool stopping_ = false;

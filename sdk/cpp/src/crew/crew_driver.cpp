@@ -60,8 +60,8 @@ bool CrewCore::sleep(Lock& lock) {
   for (const Seat& seat : seats_)
     if (seat.socket) {
       const bool writes = seat.socket->wants_to_write();
-      waits.push_back({seat.socket->descriptor(),
-                       static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
+      waits.push_back(
+          {seat.socket->descriptor(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
     }
   idle_ = waiting_.empty() && free_places_.size() == crew::open_calls;
   const int look_ms = idle_ ? idle_look_ms : busy_look_ms;
@@ -94,11 +94,10 @@ void CrewCore::claim_members(Lock& lock, const LeaseGrant& grant) {
       claim.members = static_cast<std::uint32_t>(places.seats.size());
       claim.near = place.near;
     }
-    auto socket = place.is_far
-                      ? LaneSocket::claim_remote(
-                            place.worker, claim,
-                            std::chrono::steady_clock::now() + lane_client::connect_within)
-                      : LaneSocket::claim_local(place.worker, claim);
+    auto socket = place.is_far ? LaneSocket::claim_remote(
+                                     place.worker, claim,
+                                     std::chrono::steady_clock::now() + lane_client::connect_within)
+                               : LaneSocket::claim_local(place.worker, claim);
     if (!socket) {
       failed = std::move(socket.error());
       break;
@@ -268,10 +267,10 @@ void CrewCore::stand(std::uint32_t members) {
     const std::uint32_t member = seat.claimed->member;
     if (!end) {
       const int memory = seat.place.is_far ? -1 : seat.descriptors[3].get();
-      auto attached = spread_ ? transport::CrewEnd::attach_near(
-                                    place, memory < 0 ? std::vector<std::uint32_t>{} : seat.place.near,
-                                    memory)
-                              : transport::CrewEnd::attach(place, memory);
+      auto attached =
+          spread_ ? transport::CrewEnd::attach_near(
+                        place, memory < 0 ? std::vector<std::uint32_t>{} : seat.place.near, memory)
+                  : transport::CrewEnd::attach(place, memory);
       if (!attached) return lose_lease(attached.error().message);
       end.emplace(std::move(*attached));
       if (!seat.place.is_far) wake[crew::client_member] = std::move(seat.descriptors[5]);

@@ -100,8 +100,7 @@ void CrewCore::end_wiring(const std::string& why) {
   for (Seat& seat : seats_)
     if (seat.claimed && seat.wire_sent) {
       (void)seat.socket->send(
-          encode(LaneReplace{
-              .reason = why, .worker = seat.claimed->worker, .crew_lost = true}),
+          encode(LaneReplace{.reason = why, .worker = seat.claimed->worker, .crew_lost = true}),
           {});
       seat.claimed.reset();
       seat.descriptors.clear();
