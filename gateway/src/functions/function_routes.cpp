@@ -1,5 +1,7 @@
 #include "functions/function_routes.h"
 
+#include <string_view>
+
 #include "foundation/files.h"
 #include "functions/function_documents.h"
 #include "functions/function_options.h"
@@ -11,6 +13,13 @@ namespace orchid::gateway {
 namespace {
 
 std::string etag(const std::string& digest) { return "\"" + digest + "\""; }
+
+bool is_digest_prefix(std::string_view name) {
+  constexpr std::string_view kind = "sha256:";
+  constexpr std::size_t least_digits = 16;
+  return name.starts_with(kind) && name.size() >= kind.size() + least_digits &&
+         name.substr(kind.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 Response refuse(const Failure& failure, const std::string& function) {
   Problem problem = problem_of(failure);
@@ -98,15 +107,23 @@ void FunctionRoutes::get(Request& request, const Reply& reply) {
   reply.send(describe(200, **version, function_json(function, **version)));
 }
 
+/// "N", "N@VERSION" or a digest, of which 16 digits are enough.
+Result<const DeployedVersion*> FunctionRoutes::find_module(uid_t tenant, const std::string& name) {
+  if (is_digest_prefix(name)) return table_.get().find_digest(tenant, name);
+  auto reference = parse_function_reference(name);
+  if (!reference) return fail(std::move(reference.error()));
+  return table_.get().find_version(tenant, reference->function, reference->version_prefix);
+}
+
 void FunctionRoutes::module(Request& request, const Reply& reply) {
   const std::string name(request.parameters[0]);
-  auto reference = parse_function_reference(name);
-  if (!reference) return reply.send(refuse(reference.error(), ""));
-  const auto version = table_.get().find_version(request.identity.tenant.uid, reference->function,
-                                                 reference->version_prefix);
-  if (!version) return reply.send(refuse(version.error(), reference->function));
+  const auto version = find_module(request.identity.tenant.uid, name);
+  if (!version) {
+    const auto reference = parse_function_reference(name);
+    return reply.send(refuse(version.error(), reference ? reference->function : ""));
+  }
   auto mapped = MappedFile::map((*version)->version->module.get(), {.limit = limits::module_size});
-  if (!mapped) return reply.send(refuse(mapped.error(), reference->function));
+  if (!mapped) return reply.send(refuse(mapped.error(), (*version)->version->function));
   Response response;
   response.content_type = content_type::bytes;
   const auto keeper = std::make_shared<const MappedFile>(std::move(*mapped));

@@ -29,7 +29,8 @@ TEST_CASE("what a worker asks comes back as it was, in a packet of one size") {
   for (const ServiceAsk ask :
        {ServiceAsk::open_data, ServiceAsk::create_data, ServiceAsk::seal_data,
         ServiceAsk::publish_data, ServiceAsk::discard_data, ServiceAsk::open_memory,
-        ServiceAsk::create_module, ServiceAsk::make_module, ServiceAsk::share_module})
+        ServiceAsk::create_module, ServiceAsk::make_module, ServiceAsk::share_module,
+        ServiceAsk::fetch_module})
     for (const std::size_t length : {std::size_t{0}, std::size_t{1}, longest_service_name}) {
       const ServiceRequest request = request_of(ask, std::string(length, 'n'));
       const std::string packet = encode(request);

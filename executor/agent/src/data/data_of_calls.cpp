@@ -84,6 +84,7 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
     case ServiceAsk::create_module:
     case ServiceAsk::make_module:
     case ServiceAsk::share_module:
+    case ServiceAsk::fetch_module:
       break;
   }
 }

@@ -71,6 +71,43 @@ void LaneSession::fetch_module(const std::string& digest, ModuleFetches::Fetched
     send(LaneNeedCode{digest});
 }
 
+void LaneSession::look_up_module(const std::string& name, ModuleFetches::Fetched fetched) {
+  if (look_ups_.add(name, std::move(fetched), std::chrono::steady_clock::now()))
+    send(LaneFetch{name});
+}
+
+/// False: it is about something else.
+bool LaneSession::take_module_message(const LaneMessage& message, Packet& packet) {
+  const std::size_t files = packet.descriptors.size();
+  if (const auto* code = std::get_if<LaneCode>(&message); code != nullptr && files == 1) {
+    provide(code->digest, std::move(packet.descriptors.front()));
+    return true;
+  }
+  const auto* fetched = std::get_if<LaneFetched>(&message);
+  if (fetched == nullptr || files != (fetched->digest.empty() ? 0 : 1)) return false;
+  looked_up(*fetched, files == 0 ? UniqueFd() : std::move(packet.descriptors.front()));
+  return true;
+}
+
+/// What nobody waits for any more is dropped.
+void LaneSession::looked_up(const LaneFetched& message, UniqueFd module) {
+  const bool named_by_digest = message.name.find(':') != std::string::npos;
+  const bool fits =
+      is_digest(message.digest) && (!named_by_digest || message.digest.starts_with(message.name));
+  for (const ModuleFetches::Fetched& fetched : look_ups_.take(message.name)) {
+    UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
+    if (message.digest.empty())
+      fetched(fail(message.code, message.message));
+    else if (!fits)
+      fetched(
+          fail(ErrorCode::bad_request, "the program has sent another module than was asked for"));
+    else if (copy)
+      fetched(FetchedModule{.bytes = std::move(copy), .digest = message.digest});
+    else
+      fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
+  }
+}
+
 /// True: nobody else waits for it.
 bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module) {
   const auto waiting = fetches_.take(digest);
@@ -78,7 +115,7 @@ bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module
   for (const ModuleFetches::Fetched& fetched : waiting) {
     UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
     if (copy)
-      fetched(std::move(copy));
+      fetched(FetchedModule{.bytes = std::move(copy), .digest = digest});
     else
       fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
   }

@@ -3,6 +3,7 @@
 // children have answered.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,6 +47,11 @@ class CrewLane final : public transport::LaneWorker {
     return request_of(request.input);
   }
 
+  /// Of the request that was received last, when its module is not here.
+  [[nodiscard]] std::uint64_t module_key() const { return crew::module_key_of(call_); }
+  /// So much of its time has gone before it could run.
+  void spend(std::chrono::nanoseconds time);
+
   [[nodiscard]] const transport::CrewEnd::Place& place() const { return end_.place(); }
 
   /// Where the running call asks to go on.
@@ -53,6 +59,7 @@ class CrewLane final : public transport::LaneWorker {
     std::uint32_t member = 0;
     std::string_view entry;  // ModuleTable::find_entry; empty: the same one
     std::span<const std::byte> input;
+    std::string_view missing = {};  // why the module of that is not here; empty: not known
   };
   struct Refusal {
     Outcome outcome = Outcome::function_error;
@@ -66,6 +73,7 @@ class CrewLane final : public transport::LaneWorker {
   struct Wish {
     std::string_view function;  // ModuleTable::find_entry
     std::span<const std::byte> input;
+    std::string_view missing = {};  // as in Move
   };
   [[nodiscard]] const std::optional<Refusal>& spawn(const Wish& wish);
   [[nodiscard]] const std::optional<Refusal>& then(const Wish& wish);

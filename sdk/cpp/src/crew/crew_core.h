@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -82,6 +83,7 @@ class CrewCore {
   void hear_slot(std::size_t index, const LaneSlot& slot);
   void hear_rejected(const LaneRejected& rejected);
   void need_code(std::size_t index, const std::string& digest);
+  void want_module(std::size_t index, const std::string& name);
   void send_code(CrewModule& module);
   void announce(const CrewModule& module);
   void advance();
@@ -96,6 +98,7 @@ class CrewCore {
   void renew(Lock& lock);
   void take_lease(Lock& lock);
   void fetch(Lock& lock, const std::shared_ptr<CrewModule>& module);
+  void look_up(Lock& lock, const std::string& name);
 
   // Calls: crew_core.cpp.
   void launch();
@@ -138,7 +141,8 @@ class CrewCore {
   std::optional<Error::Details> why_none_;                      // the last lease, or the next one
   std::map<std::string, std::shared_ptr<CrewModule>> modules_;  // by digest
   std::deque<std::shared_ptr<CrewModule>> fetches_;
-  std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun
+  std::map<std::string, std::set<std::size_t>> look_ups_;  // what calls want: seats, by its name
+  std::deque<std::shared_ptr<CrewCall>> waiting_;          // in the order in which they are begun
   std::array<std::shared_ptr<CrewCall>, crew::window_places> flights_{};  // by place
   std::array<std::uint64_t, crew::window_places> numbers_{};              // of these
   bool answered_ = false;        // one of them, since deadlines were looked at

@@ -1,5 +1,6 @@
 #include "crew/crew_source.h"
 
+#include "foundation/percent_encoding.h"
 #include "lease/gateway_lease.h"
 
 namespace orchid::sdk {
@@ -26,6 +27,9 @@ FunctionInfo GatewayCrews::describe(const std::string& function) {
 std::vector<std::byte> GatewayCrews::module(const std::string& function,
                                             const std::string& digest) {
   return GatewayLease(session_, {}).module(function, digest);
+}
+std::vector<std::byte> GatewayCrews::look_up(const std::string& name) {
+  return session_->get("/v1/functions/" + percent_encode(name) + "/module").body;
 }
 
 }  // namespace orchid::sdk

@@ -26,6 +26,7 @@ class FunctionRoutes final : public Routes {
   void get(Request& request, const Reply& reply);
   void versions(Request& request, const Reply& reply);
   void module(Request& request, const Reply& reply);
+  [[nodiscard]] Result<const DeployedVersion*> find_module(uid_t tenant, const std::string& name);
   void remove(Request& request, const Reply& reply);
 
   Parts parts_;
