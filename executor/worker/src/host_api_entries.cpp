@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "call_objects.h"
 #include "crew/crew_lane.h"
 #include "inline_calls.h"
 #include "made_modules.h"
@@ -157,6 +158,22 @@ std::int32_t orchid_forward(orchid_call* call, std::uint32_t member, const char*
   Brought wanted;
   bring(call, entry, wanted);
   return tell(call, call->crew->go_on({.member = member,
+                                       .entry = wanted.name,
+                                       .input = {static_cast<const std::byte*>(bytes), size},
+                                       .missing = wanted.missing}));
+}
+
+std::int32_t orchid_forward_to_data(orchid_call* call, const char* data, const char* entry,
+                                    const void* bytes, std::size_t size) {
+  if (!may_go_on(call, "orchid_forward_to_data")) return ORCHID_ERROR;
+  Brought wanted;
+  bring(call, entry, wanted);
+  const auto member = call->objects.locate(data == nullptr ? std::string_view() : data);
+  if (!member)
+    return tell(call, call->crew->cannot_go_on("orchid_forward_to_data: '" +
+                                               std::string(function_of(data)) +
+                                               "': " + member.error().message));
+  return tell(call, call->crew->go_on({.member = *member,
                                        .entry = wanted.name,
                                        .input = {static_cast<const std::byte*>(bytes), size},
                                        .missing = wanted.missing}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -71,6 +72,8 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
   switch (request.ask) {
     case ServiceAsk::open_data:
       return open(asker, request);
+    case ServiceAsk::locate_data:
+      return locate(asker, request);
     case ServiceAsk::create_data:
       return create(asker, ByteCount{request.bytes});
     case ServiceAsk::seal_data:
@@ -87,6 +90,37 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
     case ServiceAsk::fetch_module:
       break;
   }
+}
+
+/// As it is opened, and then nothing is given.
+void DataOfCalls::locate(Asker asker, const ServiceRequest& request) {
+  const auto worker = find_worker(asker.worker);
+  if (worker == nullptr || !worker->crew_seat())
+    return refuse(asker, {ErrorCode::bad_request, "only a call of a crew goes on where data is"});
+  asker.locates = true;
+  open(asker, request);
+}
+
+/// All members of a crew are on this host, where the object is. It is best given to one that has it
+/// mapped, itself before others; else objects are spread over the members, each going to the same
+/// one again.
+void DataOfCalls::tell_place(const Asker& asker, const DataId& data) const {
+  const auto worker = find_worker(asker.worker);
+  if (worker == nullptr) return;
+  std::vector<std::shared_ptr<WorkerProcess>> members{worker};
+  for (const auto& [id, other] : parts_.workers.alive())
+    if (other != worker && other->crew_seat() &&
+        other->crew_seat()->wires == worker->crew_seat()->wires)
+      members.push_back(other);
+  auto chosen =
+      std::ranges::find_if(members, [&](const auto& member) { return member->knows_data(data); });
+  if (chosen == members.end()) {
+    std::ranges::sort(members, {},
+                      [](const auto& member) { return member->crew_seat()->place.member; });
+    chosen =
+        members.begin() + static_cast<std::ptrdiff_t>(std::hash<DataId>()(data) % members.size());
+  }
+  done(asker, data, ByteCount{(*chosen)->crew_seat()->place.member});
 }
 
 /// What has an id and is here needs nobody else. A name means the newest of all hosts, which only
@@ -150,6 +184,7 @@ void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> off
 
 /// Nothing is read back for who would not get it.
 void DataOfCalls::give(const Asker& asker, const DataId& data) {
+  if (asker.locates) return tell_place(asker, data);
   if (!parts_.data.book().has_for(data, asker.tenant.uid, asker.worker))
     return give_from_memory(asker, data);
   parts_.data.prepare(data, disk_patience, [this, asker, data](const Result<void>& there) {
@@ -333,6 +368,10 @@ void DataOfCalls::obey(const DataDeclined& message) {
 
 void DataOfCalls::decline(Question question, const Failure& why) {
   for (const DataId& data : question.offered) parts_.data.discard(data);
+  if (question.asker.locates && why.code == ErrorCode::data_elsewhere)
+    return refuse(question.asker, {why.code,
+                                   "no member of the crew is on a host that has it: copy it to the "
+                                   "crew's host before (orchid data copy)"});
   refuse(question.asker, why);
 }
 

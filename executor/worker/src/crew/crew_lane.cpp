@@ -207,6 +207,13 @@ const std::optional<CrewLane::Refusal>& CrewLane::go_on(const Move& move) {
   return refusal_;
 }
 
+const std::optional<CrewLane::Refusal>& CrewLane::cannot_go_on(std::string why) {
+  if (spawn_refused_) return refusal_;
+  next_.reset();
+  refusal_ = {.outcome = Outcome::function_error, .message = std::move(why)};
+  return refusal_;
+}
+
 /// Nothing: it is over.
 std::optional<std::uint64_t> CrewLane::time_left(const Answer& so_far) const {
   if (call_.deadline_ns == 0) return 0;

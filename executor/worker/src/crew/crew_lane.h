@@ -68,6 +68,8 @@ class CrewLane final : public transport::LaneWorker {
   /// Copies the input to where that member will read it; a later step replaces it. Nothing: it will
   /// go on there when it has returned. A refusal ends the call, whatever it returns.
   [[nodiscard]] const std::optional<Refusal>& go_on(const Move& move);
+  /// The call fails, whatever it returns, unless it asks for something else that is possible.
+  [[nodiscard]] const std::optional<Refusal>& cannot_go_on(std::string why);
   /// A child of the running call, and what it goes on with when all have answered. They begin when
   /// it has returned. Refused as above.
   struct Wish {

@@ -33,6 +33,9 @@ enum class ServiceAsk : std::uint16_t {
   /// A call of a crew wants the module `name`, which this worker does not have: a digest, the first
   /// 16 digits of one, or a deployed function. Answered as make_module is.
   fetch_module = 10,
+  /// Which member of the crew is to go on with the object of open_data: in `bytes` its number, in
+  /// `data` the object's id.
+  locate_data = 11,
 };
 
 /// `sequence`: not 0, and another one than that of the request before.
