@@ -2,10 +2,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -37,6 +39,10 @@ struct CrewCall {
   std::uint16_t entry = 0;
   std::uint32_t member = 0;  // where it begins
   std::vector<std::byte> input;
+  /// Instead of that: what writes it to where the member reads it, at most `most` bytes. It lives
+  /// as long as its caller waits.
+  std::function<std::size_t(std::span<std::byte>)> fill;
+  std::size_t most = 0;
   MonotonicTime due;
   bool at_most_once = false;
   std::uint32_t hops = 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "foundation/cpu_pause.h"
@@ -113,8 +114,9 @@ bool CrewCore::send(const std::shared_ptr<CrewCall>& call) {
   header.kind = static_cast<std::uint8_t>(RequestKind::call);
   crew::set_module_key(header, call->module->key);
   crew::set_hops(header, call->hops);
-  if (auto sent = end_->send(header, {.to = call->member, .payload = call->input, .log = {}});
-      !sent) {
+  const auto payload = build(*call, header.request_id);
+  if (!payload) return true;
+  if (auto sent = end_->send(header, {.to = call->member, .payload = *payload, .log = {}}); !sent) {
     break_up(sent.error().message);
     return false;
   }
@@ -124,6 +126,24 @@ bool CrewCore::send(const std::shared_ptr<CrewCall>& call) {
   call->cancel_told = false;
   ++call->history.attempt;
   return true;
+}
+
+/// Nothing: it has failed. Nobody reads or writes the room of a place that is free.
+std::optional<std::span<const std::byte>> CrewCore::build(CrewCall& call,
+                                                          std::uint64_t request_id) {
+  if (!call.fill) return call.input;
+  const std::span<std::byte> room =
+      end_->room(call.member, request_id, 0).first(std::min(call.most, crew::payload_size.value));
+  try {
+    const std::size_t size = call.fill(room);
+    if (size <= room.size()) return room.first(size);
+    fail(call, ErrorKind::bad_request,
+         "the source's part of the function says that it has written more than there is room for");
+  } catch (...) {  // the program's own
+    call.told = true;
+    call.result.set_exception(std::current_exception());
+  }
+  return std::nullopt;
 }
 
 void CrewCore::take_answers() {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -103,6 +104,8 @@ class CrewCore {
   // Calls: crew_core.cpp.
   void launch();
   [[nodiscard]] bool send(const std::shared_ptr<CrewCall>& call);
+  [[nodiscard]] std::optional<std::span<const std::byte>> build(CrewCall& call,
+                                                                std::uint64_t request_id);
   void take_answers();
   void take_answer(const transport::CrewMessage& message);
   void take_back_all(bool all_began);
