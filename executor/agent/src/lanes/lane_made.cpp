@@ -60,10 +60,14 @@ std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
 }
 
 void LaneSession::fetch_module(const std::string& digest, ModuleFetches::Fetched fetched) {
+  // A call has made it, and nobody has its bytes; or a call has had it fetched.
   if (made_.contains(digest))
-    return fetched(fail(ErrorCode::unsupported,
-                        "the module was made by a function, and only one that the program has "
-                        "loaded can get other constants: name that one by its digest"));
+    return look_up_module(digest, [fetched](Result<FetchedModule> found) {
+      if (found || found.error().code != ErrorCode::not_found) return fetched(std::move(found));
+      fetched(fail(ErrorCode::unsupported,
+                   "the module was made by a function, and only one that the program has loaded, "
+                   "or that is deployed, can get other constants: name that one by its digest"));
+    });
   if (worker_ == nullptr || worker_->find_slot(digest) == nullptr)
     return fetched(
         fail(ErrorCode::not_found, "the crew has not loaded that module (Crew::function)"));
