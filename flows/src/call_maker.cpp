@@ -88,6 +88,7 @@ void CallMaker::make(const FlowCall& call, const std::stop_token& stop) {
 }
 
 std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop_token& stop) {
+  if (call.keeps) return keep(call, stop);
   InvokeOptions options{.deadline = call.deadline,
                         .idempotency_key = call.flow + "-" + std::to_string(call.number),
                         .signature = call.signature,
@@ -116,12 +117,28 @@ std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop
       if (!is_unanswered(error)) {
         flow::CallFailed failed = failure_of(call, error);
         flow::find_lost(client_, call.data, failed);
-        return failed;
+        auto told = flow::wait_for_data(client_, {.given = call.data, .kept = call.kept},
+                                        std::move(failed), [&] {
+                                          pause(longest_pause, stop);
+                                          return wish_for(call, stop) == Wish::answer;
+                                        });
+        if (!told) return std::nullopt;
+        return std::move(*told);
       }
     }
     pause(wait, stop);
     if (wish_for(call, stop) != Wish::answer) return std::nullopt;
   }
+}
+
+std::optional<flow::Event> CallMaker::keep(const FlowCall& call, const std::stop_token& stop) {
+  const flow::CallId id{.run = 0, .number = call.number};
+  for (milliseconds wait = first_pause; wish_for(call, stop) == Wish::answer;
+       wait = std::min(2 * wait, longest_pause)) {
+    if (auto told = flow::try_to_keep(client_, id, call.data.at(0))) return told;
+    pause(wait, stop);
+  }
+  return std::nullopt;
 }
 
 CallMaker::Wish CallMaker::wish_for(const FlowCall& call, const std::stop_token& stop) {

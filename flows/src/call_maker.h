@@ -26,6 +26,8 @@ struct FlowCall {
   std::string signature;  // empty: bytes
   flow::Bytes input;
   std::vector<DataId> data{};
+  bool keeps = false;          // no call: `data` is to be kept as a file
+  std::vector<DataId> kept{};  // of `data`, what is in files
   std::chrono::nanoseconds deadline{};
 };
 
@@ -69,6 +71,7 @@ class CallMaker final : public FlowCaller {
   void make(const FlowCall& call, const std::stop_token& stop);
   /// Nothing: nobody wants it any more.
   [[nodiscard]] std::optional<flow::Event> call(const FlowCall& call, const std::stop_token& stop);
+  [[nodiscard]] std::optional<flow::Event> keep(const FlowCall& call, const std::stop_token& stop);
   [[nodiscard]] Wish wish_for(const FlowCall& call, const std::stop_token& stop);
   void pause(std::chrono::milliseconds time, const std::stop_token& stop);
 

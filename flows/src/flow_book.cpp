@@ -1,6 +1,7 @@
 #include "flow_book.h"
 
 #include <algorithm>
+#include <deque>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -13,6 +14,8 @@ namespace {
 constexpr std::chrono::minutes clean_every{1};
 /// A flow's clock stands still while nobody runs it, so times in its journal only grow.
 constexpr std::chrono::seconds longest_patience{60};
+/// Of data that nobody needs: more is hardly under way when the process ends.
+constexpr std::size_t most_dropped_again = 64;
 
 }  // namespace
 
@@ -54,7 +57,13 @@ Result<void> FlowBook::restore(Entry& entry) {
   if (!run) return fail(std::move(run.error()));
   auto events = parts_.journal.events(entry.record.id);
   if (!events) return fail(std::move(events.error()));
-  for (const JournalEvent& event : *events) (void)(*run)->apply(event);
+  std::deque<DataId> dropped;  // the newest: the process before this one may not have got so far
+  for (const JournalEvent& event : *events) {
+    const FlowRun::Todo todo = (*run)->apply(event);
+    dropped.insert(dropped.end(), todo.drop.begin(), todo.drop.end());
+    while (dropped.size() > most_dropped_again) dropped.pop_front();
+  }
+  for (const DataId& data : dropped) parts_.calls.drop(data);
   entry.run = std::move(*run);
   entry.suspended.clear();
   entry.base = entry.run->last_at();
@@ -136,6 +145,8 @@ void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbe
                         .signature = call.function->signature,
                         .input = call.input,
                         .data = call.data,
+                        .keeps = call.keeps,
+                        .kept = call.kept,
                         .deadline = node.deadline.count() == 0
                                         ? std::chrono::nanoseconds(usual_deadline)
                                         : node.deadline});

@@ -112,7 +112,7 @@ void FlowRun::note(std::string text, UnixMillis at) {
 void FlowRun::act(flow::StartCall& call, Todo& todo) {
   todo.start.push_back(call.call.number);
   std::deque<std::uint64_t>& calls = history_[call.node].calls;
-  calls.push_back(call.call.number);
+  if (!call.keeps) calls.push_back(call.call.number);
   if (calls.size() > most_calls_told) calls.pop_front();
   open_.insert_or_assign(call.call.number, std::move(call));
 }

@@ -1,6 +1,5 @@
 // orchid-grant: stands in a batch job where an executor would, and hands the job's cores to the
 // host's service. Takes the executor's options for a grant.
-#include <fcntl.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "foundation/amounts.h"
+#include "foundation/duplicate.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/units.h"
@@ -87,9 +87,9 @@ Result<void> complete(site::PlaceholderOptions& options, const Texts& texts) {
   if (texts.ends_in_s > 0) offer.ends_in = std::chrono::seconds(texts.ends_in_s);
   offer.gateway_grace = std::chrono::seconds(texts.gateway_grace_s);
   if (texts.core_feed < 0) return {};
-  options.feed = UniqueFd(::fcntl(texts.core_feed, F_DUPFD_CLOEXEC, 3));
-  if (!options.feed)
-    return fail_errno("--core-feed: descriptor " + std::to_string(texts.core_feed));
+  auto feed = duplicate(texts.core_feed, 3);
+  if (!feed) return fail(std::move(feed.error()).while_doing("--core-feed"));
+  options.feed = std::move(*feed);
   ::close(texts.core_feed);
   return {};
 }

@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calls/call_watch.h"
 #include "commands/commands.h"
 #include "foundation/amounts.h"
+#include "foundation/duplicate.h"
 #include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "protocol/limits.h"
@@ -78,9 +80,13 @@ struct InputFile {
 /// A pipe does not tell how much will come, and the room is made before the first byte.
 Result<InputFile> open_data_input(const std::string& path, const std::string& stated) {
   InputFile input;
-  const bool is_standard = path == "-";
-  input.file.reset(is_standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                               : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (path == "-") {
+    auto standard = duplicate(STDIN_FILENO);
+    if (!standard) return fail(std::move(standard.error()).while_doing("standard input"));
+    input.file = std::move(*standard);
+  } else {
+    input.file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
   if (!input.file)
     return fail(system_failure(errno == ENOENT ? ErrorCode::not_found : ErrorCode::system,
                                "open " + path, errno));
@@ -235,6 +241,21 @@ ExitStatus run_copy_data(Shell& shell, const std::string& reference, const CopyO
   return ExitStatus::ok;
 }
 
+ExitStatus run_keep_data(Shell& shell, const std::string& reference, const std::string& life) {
+  std::chrono::seconds at_least{0};
+  if (!life.empty()) {
+    const auto time = parse_duration(life);
+    if (!time) return shell.report(time.error());
+    at_least = std::chrono::ceil<std::chrono::seconds>(*time);
+  }
+  const DataInfo data = shell.client().keep_data(reference, at_least);
+  if (shell.json)
+    print_answer(shell, data.json);
+  else
+    shell.print_line(data.label() + " is kept as a file");
+  return ExitStatus::ok;
+}
+
 ExitStatus run_delete_data(Shell& shell, const std::vector<std::string>& references) {
   Client client = shell.client();
   for_each_name(shell, references, "data", [&](const std::string& reference) {
@@ -305,6 +326,18 @@ void add_copy(CLI::App& data, Shell& shell) {
       [&shell, reference, options] { shell.status = run_copy_data(shell, *reference, *options); });
 }
 
+void add_keep(CLI::App& data, Shell& shell) {
+  auto* command =
+      add_command(data, shell, "keep", "Have a data object kept as a file, as 'put --durable' does",
+                  "  orchid data keep climate\n  orchid data keep d-0123… --for 7d");
+  auto reference = std::make_shared<std::string>();
+  auto life = std::make_shared<std::string>();
+  command->add_option("DATA", *reference, "NAME, NAME@VERSION or an id")->required();
+  command->add_option("--for", *life, "it lives so long from now at least, such as 7d");
+  command->callback(
+      [&shell, reference, life] { shell.status = run_keep_data(shell, *reference, *life); });
+}
+
 void add_others(CLI::App& data, Shell& shell) {
   auto* list = add_command(data, shell, "list", "List your data objects", "  orchid data list");
   list->alias("ls");
@@ -343,6 +376,7 @@ void add_data(CLI::App& app, Shell& shell) {
   add_put(*data, shell);
   add_get(*data, shell);
   add_copy(*data, shell);
+  add_keep(*data, shell);
   add_others(*data, shell);
 }
 

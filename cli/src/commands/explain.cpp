@@ -21,6 +21,7 @@
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/table.h"
+#include "terminal/traced_calls.h"
 
 namespace orchid::cli {
 namespace {
@@ -172,6 +173,15 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
   return ExitStatus::ok;
 }
 
+std::string calls_of(Shell& shell, const std::string& lease) {
+  try {
+    return shell.client().get("/v1/leases/" + lease + "/calls");
+  } catch (const Error& error) {  // it has ended, or the gateway is older
+    if (error.kind() != ErrorKind::not_found) throw;
+    return {};
+  }
+}
+
 std::string placement_of(Shell& shell, const std::string& lease) {
   return shell.client().get("/v1/leases/" + lease + "/placement");
 }
@@ -246,8 +256,12 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   if (is_flow_id(arguments.id)) return explain_in_flow(shell, arguments);
   if (!arguments.node.empty())
     return shell.report_usage("only flows have nodes: 'orchid explain fl-0123456789abcdef NODE'");
-  if (arguments.id.starts_with("l-"))
-    return print_decisions(shell, placement_of(shell, arguments.id));
+  if (arguments.id.starts_with("l-")) {
+    const ExitStatus status = print_decisions(shell, placement_of(shell, arguments.id));
+    if (const std::string calls = calls_of(shell, arguments.id); !shell.json && !calls.empty())
+      shell.print(paths_text(calls));
+    return status;
+  }
   if (arguments.id.starts_with("i-")) return explain_call(shell, arguments.id);
   return shell.report_usage("'" + arguments.id +
                             "' is not an id: calls have ids like i-0123456789abcdef, leases like "
@@ -297,6 +311,7 @@ void add_explain(CLI::App& app, Shell& shell) {
   wish("--gpu-model", "gpu_model", "model of the worker's GPUs");
   wish("--host", "host", "name of its host");
   wish("--avoid-host", "avoid_host", "names of hosts that it must not be on: n1,n2");
+  wish("--cluster", "cluster", "name of the cluster that its host is in");
   wish("--kind", "kind", "kind of its host: cpu, gpu or dpu");
   wish("--architecture", "architecture", "architecture of its host: x86_64, aarch64");
   wish("--images", "images",

@@ -65,15 +65,21 @@ std::string data_of(const Objects& executors) {
   return text;
 }
 
+/// "-" for a machine of none; older gateways do not say.
+std::string cluster_of(const JsonObject& host) {
+  const std::string name = host.optional().text("cluster");
+  return name.empty() ? "-" : name;
+}
+
 Table table_of_executors(const Objects& hosts) {
-  Table table({"host", "state", "from", "architecture", "cores", "leased", "gpus", "workers ready",
-               "memory", "data", "cpu"});
+  Table table({"host", "cluster", "state", "from", "architecture", "cores", "leased", "gpus",
+               "workers ready", "memory", "data", "cpu"});
   for (const JsonObject& host : hosts) {
     const Objects executors = host.objects("executors");
     std::uint64_t ready = 0;
     for (const JsonObject& executor : executors) ready += count_of(executor, "workers_ready");
-    table.add({host.text(host.has("name") ? "name" : "hostname"), row_state(executors),
-               sources_of(executors), host.text("architecture"),
+    table.add({host.text(host.has("name") ? "name" : "hostname"), cluster_of(host),
+               row_state(executors), sources_of(executors), host.text("architecture"),
                std::to_string(count_of(host, "cores")),
                std::to_string(count_of(host, "cores_leased")), offered_gpus_of(host),
                std::to_string(ready), to_string(ByteCount{count_of(host, "memory_bytes")}),

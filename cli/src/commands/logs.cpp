@@ -6,7 +6,9 @@
 #include "commands/commands.h"
 #include "foundation/units.h"
 #include "protocol/limits.h"
+#include "terminal/answers.h"
 #include "terminal/documents.h"
+#include "terminal/traced_calls.h"
 
 namespace orchid::cli {
 namespace {
@@ -39,7 +41,23 @@ InvocationLog read_log(Shell& shell, const Invocation& invocation, bool follow) 
   }
 }
 
+/// Of the calls of a lease that its program has traced.
+ExitStatus run_logs_of_lease(Shell& shell, const std::string& lease) {
+  const std::string calls = shell.client().get("/v1/leases/" + lease + "/calls");
+  if (shell.json) {
+    print_answer(shell, calls);
+    return ExitStatus::ok;
+  }
+  const std::string text = logs_text(calls);
+  if (text.empty())
+    shell.note(
+        "no call of this lease was traced; calls of a crew are, with CrewCallOptions::trace");
+  shell.print(text);
+  return ExitStatus::ok;
+}
+
 ExitStatus run_logs(Shell& shell, const std::string& id, bool follow) {
+  if (id.starts_with("l-")) return run_logs_of_lease(shell, id);
   const InvocationLog log = read_log(shell, shell.client().invocation(id), follow);
   if (shell.json) {
     print_document(shell, {{"id", id}, {"log", log.text}, {"dropped", log.dropped}});
@@ -54,10 +72,11 @@ ExitStatus run_logs(Shell& shell, const std::string& id, bool follow) {
 void add_logs(CLI::App& app, Shell& shell) {
   auto* command = add_command(
       app, shell, "logs", "Print what an invocation has written to stdout, stderr and its log",
-      "  orchid logs i-0123456789abcdef\n  orchid logs --follow i-0123456789abcdef");
+      "  orchid logs i-0123456789abcdef\n  orchid logs --follow i-0123456789abcdef\n"
+      "  orchid logs l-3-17   (calls of a crew that its program has traced)");
   auto id = std::make_shared<std::string>();
   auto follow = std::make_shared<bool>(false);
-  command->add_option("ID", *id, "the invocation")->required();
+  command->add_option("ID", *id, "the invocation, or the lease")->required();
   command->add_flag("--follow,-f", *follow, "keep printing until the invocation has finished");
   command->callback([&shell, id, follow] { shell.status = run_logs(shell, *id, *follow); });
 }

@@ -14,6 +14,7 @@
 
 #include "commands/commands.h"
 #include "foundation/amounts.h"
+#include "foundation/duplicate.h"
 #include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "terminal/answers.h"
@@ -131,20 +132,24 @@ struct MoveArguments {
   std::string size;
 };
 
+Result<UniqueFd> open_memory_input(const std::string& path) {
+  if (path == "-") return duplicate(STDIN_FILENO);
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file) return file;
+  return fail(system_failure(errno == ENOENT ? ErrorCode::not_found : ErrorCode::system,
+                             "open " + path, errno));
+}
+
 ExitStatus run_put_memory(Shell& shell, const MoveArguments& arguments) {
   const auto offset = parse_byte_count(arguments.offset);
   if (!offset) return shell.report(offset.error());
-  const bool is_standard = arguments.file == "-";
-  const UniqueFd input(is_standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                   : ::open(arguments.file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!input)
-    return shell.report(system_failure(errno == ENOENT ? ErrorCode::not_found : ErrorCode::system,
-                                       "open " + arguments.file, errno));
+  auto input = open_memory_input(arguments.file);
+  if (!input) return shell.report(input.error());
   RemoteMemory memory = shell.client().attach_memory(arguments.lease);
   std::vector<std::byte> bytes(piece);
   std::uint64_t at = offset->value;
   for (;;) {
-    const ssize_t count = ::read(input.get(), bytes.data(), bytes.size());
+    const ssize_t count = ::read(input->get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
       return shell.report(system_failure(ErrorCode::system, "read " + arguments.file, errno));

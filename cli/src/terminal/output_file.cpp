@@ -9,15 +9,16 @@
 #include <system_error>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "foundation/random.h"
 
 namespace orchid::cli {
 
 Result<OutputFile> OutputFile::open(const std::string& path) {
   if (path == "-") {
-    UniqueFd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
-    if (!out) return fail_errno("standard output");
-    return OutputFile(std::move(out), path, "");
+    auto out = duplicate(STDOUT_FILENO);
+    if (!out) return fail(std::move(out.error()).while_doing("standard output"));
+    return OutputFile(std::move(*out), path, "");
   }
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();

@@ -83,6 +83,9 @@ std::string describe(const module::Manifest& manifest) {
                     target.kind, to_string(target.size));
   if (!manifest.undefined.empty())
     text += fmt::format("  needs   {}\n", fmt::join(manifest.undefined, " "));
+  if (!manifest.effects.empty())
+    text += fmt::format("  effects {}: its calls are never started twice\n",
+                        fmt::join(manifest.effects, " "));
   return text;
 }
 

@@ -1,5 +1,4 @@
 // orchid-executor: the agent of one host and owner.
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -25,6 +24,7 @@
 #include "data/spill_file.h"
 #include "device/driver_environment.h"
 #include "fabric_probe.h"
+#include "foundation/duplicate.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/tcp.h"
@@ -151,8 +151,8 @@ Result<void> choose_cores(const Configuration& c, HostResources& host) {
 
 /// A copy of our own, which nothing that we start inherits; the original is closed.
 Result<UniqueFd> take_core_feed(int number) {
-  UniqueFd feed(::fcntl(number, F_DUPFD_CLOEXEC, 3));
-  if (!feed) return fail_errno("--core-feed: descriptor " + std::to_string(number));
+  auto feed = duplicate(number, 3);
+  if (!feed) return fail(std::move(feed.error()).while_doing("--core-feed"));
   ::close(number);
   return feed;
 }

@@ -10,12 +10,14 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
 #include "foundation/files.h"
 #include "foundation/numbers.h"
 #include "jit/diagnostics.h"
+#include "protocol/effects.h"
 
 namespace orchid::executor {
 namespace {
@@ -212,6 +214,16 @@ std::vector<llvm::Function*> entry_functions(llvm::Module& code) {
         function.getName().starts_with(entry_prefix))
       entries.push_back(&function);
   return entries;
+}
+
+std::vector<std::string> declared_effects(const llvm::Module& code) {
+  std::vector<std::string> names;
+  for (const llvm::GlobalVariable& variable : code.globals())
+    if (variable.hasInitializer() && !variable.hasLocalLinkage() &&
+        variable.getName().starts_with(llvm::StringRef(effect_prefix)))
+      names.push_back(variable.getName().substr(effect_prefix.size()).str());
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace orchid::executor

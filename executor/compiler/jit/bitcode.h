@@ -44,4 +44,7 @@ struct ReadModule {
 /// The functions that are entries by their names, whatever their types.
 [[nodiscard]] std::vector<llvm::Function*> entry_functions(llvm::Module& code);
 
+/// The names of the effects that it declares (protocol/effects.h), sorted.
+[[nodiscard]] std::vector<std::string> declared_effects(const llvm::Module& code);
+
 }  // namespace orchid::executor

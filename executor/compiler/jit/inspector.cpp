@@ -25,6 +25,7 @@
 #include "jit/warm_up.h"
 #include "module/signature.h"
 #include "protocol/digest.h"
+#include "protocol/effects.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 
@@ -104,6 +105,23 @@ class Inspection {
           value->getZExtValue(), abi_version);
   }
 
+  /// What the module says of itself.
+  void read_effects() {
+    effects_ = declared_effects(code_);
+    for (const std::string& name : effects_)
+      if (!is_entry_name(name))
+        problem("'{}' is not a name for an effect: use letters, digits and '_', at most 128", name);
+    if (effects_.size() > limits::entries_per_module)
+      problem("the module has {} effects; at most {} are allowed", effects_.size(),
+              limits::entries_per_module);
+  }
+  /// With those of the host calls that it needs.
+  [[nodiscard]] std::vector<std::string> effects(const std::vector<std::string>& needed) {
+    std::ranges::copy_if(needed, std::back_inserter(effects_), is_effect_call);
+    std::ranges::sort(effects_);
+    return std::move(effects_);
+  }
+
   template <typename... Args>
   void problem(fmt::format_string<Args...> format, Args&&... args) {
     problems_.push_back(fmt::format(format, std::forward<Args>(args)...));
@@ -130,6 +148,7 @@ class Inspection {
   llvm::Module& code_;
   std::vector<std::string> problems_;
   std::vector<module::Entry> entries_;
+  std::vector<std::string> effects_;
 };
 
 void move_to(std::vector<std::string>& all, std::vector<std::string> some) {
@@ -169,6 +188,7 @@ Result<module::Manifest> ProcessorInspector::inspect(std::span<const std::byte> 
   inspection.problems() = find_code_problems(code, target);
   inspection.check_abi_version();
   inspection.read_entries();
+  inspection.read_effects();
   KernelList kernels = read_kernels(code);
   move_to(inspection.problems(), std::move(kernels.problems));
   // As before code is made: what no entry reaches needs nothing.
@@ -181,6 +201,7 @@ Result<module::Manifest> ProcessorInspector::inspect(std::span<const std::byte> 
       .abi = abi_version, .digest = digest_of(bytes), .size = ByteCount{bytes.size()}};
   manifest.entries = std::move(inspection.entries());
   manifest.kernels = std::move(kernels.kernels);
+  manifest.effects = inspection.effects(undefined.names);
   move_to(inspection.problems(),
           find_problems_of_other_images(read->container, read->image, processors_, manifest));
   if (!inspection.problems().empty()) return reject(join(inspection.problems()));

@@ -15,6 +15,7 @@
 #include "jit/undefined_symbols.h"
 #include "jit/unused_code.h"
 #include "module/ptx.h"
+#include "protocol/effects.h"
 
 namespace orchid::executor {
 namespace {
@@ -99,6 +100,7 @@ class OtherImages {
                          const std::string& architecture) {
     move_to(problems_, kernel_differences(manifest_.kernels, host_, kernels, architecture));
     compare_entries(names_of_entries(code), architecture);
+    compare_effects(declared_effects(code), architecture);
     const auto processor = std::ranges::find(processors_, architecture, &HostTarget::architecture);
     if (processor == processors_.end()) return;  // no executor is built for it
     add(architecture, find_code_problems(code, *processor));
@@ -131,6 +133,17 @@ class OtherImages {
     for (const std::string& name : names)
       if (!manifest_.entry_index(name))
         problems_.push_back(fmt::format("entry '{}' is missing in the image for {}", name, host_));
+  }
+
+  /// What an image needs of its host may differ, what it declares may not.
+  void compare_effects(const std::vector<std::string>& names, std::string_view architecture) {
+    for (const std::string& name : manifest_.effects)
+      if (!is_effect_call(name) && !std::ranges::binary_search(names, name))
+        problems_.push_back(
+            fmt::format("effect '{}' is missing in the image for {}", name, architecture));
+    for (const std::string& name : names)
+      if (!std::ranges::binary_search(manifest_.effects, name))
+        problems_.push_back(fmt::format("effect '{}' is missing in the image for {}", name, host_));
   }
 
   /// Where there is an image for GPUs, its kernels have been compared already.

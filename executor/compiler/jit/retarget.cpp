@@ -9,6 +9,7 @@
 #include <string>
 
 #include "jit/bitcode.h"
+#include "protocol/effects.h"
 
 namespace orchid::executor {
 namespace {
@@ -56,8 +57,10 @@ void retarget(llvm::Module& code, const HostTarget& host) {
     const auto* value = llvm::dyn_cast<llvm::GlobalValue>(used->stripPointerCasts());
     return value != nullptr && is_manifest_data(value->getName());
   });
+  // A worker finds the module's effects by them.
   llvm::internalizeModule(code, [&](const llvm::GlobalValue& value) {
-    return entries.contains(std::string_view(value.getName().data(), value.getName().size()));
+    return entries.contains(std::string_view(value.getName().data(), value.getName().size())) ||
+           value.getName().starts_with(llvm::StringRef(effect_prefix));
   });
 }
 

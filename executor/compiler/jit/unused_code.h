@@ -4,7 +4,7 @@
 
 namespace orchid::executor {
 
-/// After `retarget`, which makes everything but the entries internal.
+/// After `retarget`, which makes everything but entries and effects internal.
 void drop_unused(llvm::Module& code);
 
 }  // namespace orchid::executor

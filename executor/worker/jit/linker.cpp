@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "foundation/numbers.h"
 
@@ -34,6 +35,7 @@ struct NamedRange {
 struct LinkedParts {
   std::vector<NamedRange> functions;  // sorted by start
   std::map<std::string, void*, std::less<>> defined;
+  std::set<std::string, std::less<>> needed;
   std::vector<std::pair<std::string, ExecutorAddr>>
       initialisers;  // section name, address of a function pointer
   void* eh_frame = nullptr;
@@ -57,6 +59,11 @@ class JitLinkedModule final : public LinkedModule {
   }
 
   std::span<const Entry> entries() const override { return entries_; }
+  bool exports(std::string_view prefix) const override {
+    const auto first = parts_.defined.lower_bound(prefix);
+    return first != parts_.defined.end() && first->first.starts_with(prefix);
+  }
+  bool needs(std::string_view name) const override { return parts_.needed.contains(name); }
 
   void initialise() override {
     // .init_array.N by number, then .init_array: the order of the C++ runtime.
@@ -122,6 +129,7 @@ class LinkContext final : public jl::JITLinkContext {
         missing += (missing.empty() ? "" : ", ") + name.str();
         continue;
       }
+      parts_.needed.emplace(name.data(), name.size());
       result[name] = {ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
     }
     if (missing.empty()) return found->run(std::move(result));

@@ -29,6 +29,10 @@ class LinkedModule {
   };
   /// The exported functions whose names begin with the prefix, sorted by name.
   [[nodiscard]] virtual std::span<const Entry> entries() const = 0;
+  /// Whether it exports a symbol that begins so.
+  [[nodiscard]] virtual bool exports(std::string_view prefix) const = 0;
+  /// Whether it uses that symbol of the host.
+  [[nodiscard]] virtual bool needs(std::string_view name) const = 0;
   /// Runs what has to run once before the first call: static initialisers.
   virtual void initialise() = 0;
   [[nodiscard]] virtual bool has_initialisers() const = 0;  // that have not run

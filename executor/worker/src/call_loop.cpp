@@ -25,6 +25,12 @@ constexpr std::chrono::microseconds default_spin{50};
 constexpr std::chrono::microseconds spin_alone{2};
 constexpr std::uint64_t spin_for_ever_us = 1ULL << 32;
 
+/// Whoever calls a worker of no crew knows of the module's effects.
+bool may_run_twice(const CrewLane* crew) { return crew != nullptr && !crew->is_once(); }
+constexpr std::string_view effects_refused =
+    "the function's module has effects, and a crew may begin a call again: call it with "
+    "at_most_once";
+
 }  // namespace
 
 CallLoop::CallLoop(const Parts& parts)
@@ -135,6 +141,7 @@ void CallLoop::load(const Load& message, UniqueFd code) {
                       .generation = message.generation,
                       .digest = message.digest,
                       .quick = message.quick,
+                      .has_effects = has_effects(**linked),
                       .on_gpu = message.on_gpu && parts_.gpu != nullptr};
   for (const auto& [name, address] : (*linked)->entries()) {
     module.entries.push_back(reinterpret_cast<EntryFunction>(address));
@@ -221,6 +228,10 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   const LoadedModule* const module = parts_.modules.find(header.slot, header.generation);
   if (module == nullptr || header.entry >= module->entries.size()) {
     (void)parts_.lane.answer({.kind = ResponseKind::need_code});
+    return;
+  }
+  if (module->has_effects && may_run_twice(parts_.crew)) {
+    (void)parts_.lane.answer({.outcome = Outcome::bad_request, .message = effects_refused});
     return;
   }
   if (!find_data(request)) return;

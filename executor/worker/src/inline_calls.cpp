@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "crew/crew_lane.h"
 #include "orchid/function.h"
 #include "user_code/escaped_exception.h"
 
@@ -58,6 +59,10 @@ std::int32_t InlineCalls::run(orchid_call& caller, const Ask& ask,
     return refuse(caller, ORCHID_NO_FUNCTION,
                   ask.missing.empty() ? found.error().message : std::string(ask.missing));
   const LoadedModule& module = *found->module;
+  if (module.has_effects && caller.crew != nullptr && !caller.crew->is_once())
+    return refuse(caller, ORCHID_ERROR,
+                  "the module of that function has effects, and a crew may begin a call again: "
+                  "the program has to call with at_most_once");
   Device& device = module.on_gpu && parts_.gpu != nullptr ? *parts_.gpu : parts_.cores;
   used_ = true;
   orchid_call call = part_of(caller, module, device);

@@ -166,6 +166,7 @@ Result<void> MadeModules::place(const ServiceClient::Answer& made, std::uint64_t
                       .generation = generation_of(place),
                       .digest = made.message,
                       .quick = made.bytes == static_cast<std::uint64_t>(CompileTier::quick),
+                      .has_effects = has_effects(*linked),
                       .kept = true};
   for (const auto& [name, address] : linked->entries()) {
     module.entries.push_back(reinterpret_cast<EntryFunction>(address));

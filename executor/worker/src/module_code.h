@@ -12,6 +12,9 @@ namespace orchid::executor {
 /// `code`: a sealed memory file of the compiler's, borrowed. Errors: as of `link`.
 [[nodiscard]] Result<std::unique_ptr<LinkedModule>> link_code(int code);
 
+/// Its calls may not be repeated (protocol/effects.h).
+[[nodiscard]] bool has_effects(const LinkedModule& module);
+
 /// Runs what runs before the first call. Returns why that failed, or nothing.
 [[nodiscard]] std::string initialise(LinkedModule& module, const Hygiene& hygiene);
 

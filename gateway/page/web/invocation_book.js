@@ -56,7 +56,7 @@ export class InvocationBook {
   }
 }
 
-export const PARTS = ["queue", "place", "compile", "link", "run"];
+export const PARTS = ["transfer", "queue", "place", "compile", "link", "run"];
 
 /** How long it took in all, in ms; nothing: it has not ended. */
 export function whole(one) {

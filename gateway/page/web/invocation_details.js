@@ -1,9 +1,10 @@
 // invocation_details.js: one invocation: what is known of it, where its time went, its log and its output.
-import { request, text } from "/page/api.js";
+import { get, request, text } from "/page/api.js";
 import { bar, button, element } from "/page/dom.js";
 import { milliseconds } from "/page/format.js";
 import { PARTS } from "/page/invocation_book.js";
 import { preview } from "/page/preview.js";
+import { typedOutput } from "/page/typed_output.js";
 
 export function state(one) {
   if (one.state === "done") return one.outcome || "done";
@@ -18,6 +19,16 @@ export function timesOf(one) {
 export function timeBar(one) {
   const { all, total } = timesOf(one);
   return bar(all.map((part) => ({ ...part, value: Number(part.value.toFixed(3)) })), total);
+}
+
+/** Of the entry, as it was deployed last; nothing where nobody says. */
+async function signatureOf(one) {
+  try {
+    const { entries } = await get(`/v1/functions/${encodeURIComponent(one.function)}`);
+    return (entries.find((entry) => entry.name === one.entry) || {}).signature;
+  } catch {
+    return undefined;  // it has been deleted meanwhile
+  }
 }
 
 export class Details {
@@ -59,7 +70,10 @@ export class Details {
     try {
       const content = new Uint8Array(await (await request("GET", `${of}/output`)).arrayBuffer());
       if (this.shown !== one.id) return;
-      const shown = preview(content);
+      const typed = typedOutput(content, await signatureOf(one));
+      if (this.shown !== one.id) return;
+      const shown = typed && typed.text !== undefined ? { node: element("pre", { class: "preview" }, typed.text), free() {} }
+        : preview(typed ? typed.content : content);
       this.free = shown.free;
       output.replaceChildren(shown.node);
     } catch (error) {

@@ -21,6 +21,7 @@ placement::HostKind host_kind_of(SourceNodeKind kind) {
 
 HostFacts facts_of_node(const SourceNode& node, placement::HostAllocation allocation) {
   HostFacts facts{.kind = host_kind_of(node.kind),
+                  .cluster = {},
                   .features = node.features,
                   .gpus = {},
                   .allocation = std::move(allocation)};
@@ -48,8 +49,11 @@ void Clusters::stop() {
 std::optional<HostFacts> Clusters::facts_of(const std::vector<const Executor*>& executors) const {
   for (const auto& source : sources_) {
     const ClusterView view(source->state().hello.cluster, source->state().inventory);
-    if (const SourceNode* node = view.node_of(executors))
-      return facts_of_node(*node, view.allocation_of(*node, executors));
+    if (const SourceNode* node = view.node_of(executors)) {
+      HostFacts facts = facts_of_node(*node, view.allocation_of(*node, executors));
+      facts.cluster = source->state().hello.cluster;
+      return facts;
+    }
   }
   return std::nullopt;
 }

@@ -3,14 +3,20 @@
 #include <cstdlib>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 namespace orchid::gateway {
 namespace {
 
-CapacitySource::Options slurm_source(const SourceSettings& settings) {
+constexpr std::string_view slurm_at = "slurm:";
+
+/// With no file of a cluster's settings: that which Slurm's own commands find.
+CapacitySource::Options slurm_source(const SourceSettings& settings, std::string file = {}) {
   CapacitySource::Options options{
       .name = "slurm", .program = settings.slurm_program, .arguments = {}};
+  if (!file.empty())
+    options.arguments.insert(options.arguments.end(), {"--configuration", std::move(file)});
   if (settings.slurm_requests_per_minute != 0)
     options.arguments.insert(
         options.arguments.end(),
@@ -46,13 +52,16 @@ Result<std::vector<CapacitySource::Options>> configured_sources(const SourceSett
   for (const std::string& name : settings.sources) {
     if (name == "slurm" || (name == "auto" && has_slurm)) {
       sources.push_back(slurm_source(settings));
+    } else if (name.starts_with(std::string(slurm_at) + '/')) {
+      sources.push_back(slurm_source(settings, name.substr(slurm_at.size())));
     } else if (name.starts_with('/')) {
       sources.push_back(own_source(name));
     } else if (name != "none" && name != "auto") {
       return fail(
           ErrorCode::bad_configuration,
           "sources: '" + name +
-              "' is not slurm, auto, none or the absolute path of a program, with its arguments");
+              "' is not slurm, slurm:/path/of/slurm.conf, auto, none or the absolute path of a "
+              "program, with its arguments");
     }
   }
   return sources;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "foundation/log.h"
 #include "foundation/pipe.h"
 
@@ -69,20 +70,29 @@ void KeptProcess::launch() {
     return launch_later();
   }
   process_ = std::move(*started);
+  if (auto watched = watch(); !watched) {
+    log::error("event={}_not_watched reason=\"{}\"", options_.name, watched.error().message);
+    process_.reset();
+    return launch_later();
+  }
   log::info("event={}_started process={}", options_.name, process_->pid());
-  watch();
 }
 
-void KeptProcess::watch() {
-  boost::system::error_code ignored;
-  end_.close(ignored);
-  end_.assign(::dup(process_->descriptor()));
+Result<void> KeptProcess::watch() {
+  boost::system::error_code error;
+  end_.close(error);
+  auto end = duplicate(process_->descriptor());
+  if (!end) return fail(std::move(end.error()));
+  end_.assign(end->get(), error);
+  if (error) return fail(ErrorCode::system, "epoll_ctl: " + error.message());
+  (void)end->release();
   end_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                   [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
                     if (!error && !alive.expired() && wanted_) lose("ended");
                   });
   was_stopped_ = false;
   look_later();
+  return {};
 }
 
 void KeptProcess::look_later() {

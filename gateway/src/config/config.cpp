@@ -148,7 +148,9 @@ std::vector<Setting> own_settings(Config& c) {
        number(c.placement_watts_per_core, 0U, 10'000U)},
       {"placement_fair_share_half_life", "time after which past use counts half as much",
        duration(c.placement_fair_share_half_life, 31 * day)},
-      {"sources", "what reports clusters: slurm, programs ('/path argument'), auto, or none",
+      {"sources",
+       "what reports clusters: slurm, slurm:/path/slurm.conf, programs ('/path argument'), auto, "
+       "none",
        list(c.sources)},
       {"orchid_program", "path of orchid, which submits pilots on demand", path(c.orchid_program)},
       {"slurm_program", "path of orchid-slurm", path(c.slurm_program)},

@@ -128,10 +128,7 @@ Result<void> DataCopyService::copy_to(const DataObject& object, std::string_view
   for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
     const bool is_meant = Capacity::name_of(executor) == host || executor.host.hostname == host;
     if (!is_meant || !executor.data_memory || !Capacity::serves(executor, object.tenant)) continue;
-    if (parts_.catalogue.has(id, object.id)) return {};
-    not_before_.erase({object.id, id});
-    auto begun = begin(object, {id, Capacity::name_of(executor)});
-    carry_out();
+    auto begun = copy_to_executor(object, executor);
     if (begun) return begun;
     why = std::move(begun.error());
     if (why->code == ErrorCode::conflict) why->code = ErrorCode::unreachable;  // for a moment
@@ -139,6 +136,14 @@ Result<void> DataCopyService::copy_to(const DataObject& object, std::string_view
   if (why) return fail(std::move(*why));
   return fail(ErrorCode::not_found, "no executor on a host '" + std::string(host) +
                                         "' keeps data for you: see 'orchid hosts'");
+}
+
+Result<void> DataCopyService::copy_to_executor(const DataObject& object, const Executor& executor) {
+  if (parts_.catalogue.has(executor.id, object.id)) return {};
+  not_before_.erase({object.id, executor.id});
+  auto begun = begin(object, {executor.id, Capacity::name_of(executor)});
+  carry_out();
+  return begun;
 }
 
 bool DataCopyService::hear(const ExecutorId& executor, const DataMade& message) {

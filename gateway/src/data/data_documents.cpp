@@ -55,6 +55,7 @@ Json describe(const DataObject& object, const DataMoment& moment) {
 }
 
 constexpr std::size_t longest_host_name = 256;
+constexpr std::uint64_t longest_file_life_s = 10ULL * 366 * 24 * 3600;  // as of Orchid-Expires-In
 
 }  // namespace
 
@@ -70,6 +71,21 @@ Result<WantedCopies> parse_wanted_copies(std::span<const std::byte> body) {
   wanted.host = o.text("host", longest_host_name);
   if (!wanted.count && wanted.host.empty()) o.fault("copies", "or 'host' must say what is wanted");
   return document.finish(std::move(wanted));
+}
+
+Result<std::optional<std::chrono::milliseconds>> parse_wanted_file(
+    std::span<const std::byte> body) {
+  using Life = std::optional<std::chrono::milliseconds>;
+  if (body.empty()) return Life{};
+  const JsonDocument document(
+      as_text(body),
+      {.subject = "the body", .unknown_key = "is not known here: see /openapi.yaml"});
+  const JsonObject o = document.root().optional();
+  Life life;
+  if (o.has("expires_in"))
+    life = std::chrono::seconds(
+        o.number<std::uint64_t>("expires_in", {.least = 1, .most = longest_file_life_s}));
+  return document.finish(life);
 }
 
 Result<ByteCount> parse_wanted_room(std::span<const std::byte> body) {

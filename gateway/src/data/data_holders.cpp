@@ -224,6 +224,23 @@ const DataObject* DataCatalogue::keep_digest(DataId id, const std::string& diges
   return &found->object;
 }
 
+const DataObject* DataCatalogue::keep_file(DataId id,
+                                           std::optional<std::chrono::milliseconds> expires_in,
+                                           MonotonicTime now) {
+  Kept* found = kept(id);
+  if (found == nullptr || found->object.state != DataState::sealed) return nullptr;
+  DataObject& object = found->object;
+  object.durable = true;
+  found->may_return = true;
+  const MonotonicTime end = data_end(expires_in, now);
+  if (expires_in && object.expires != MonotonicTime::max() && object.expires < end) {
+    expiries_.erase({object.expires, id});
+    object.expires = end;
+    if (end != MonotonicTime::max()) expiries_.emplace(end, id);
+  }
+  return &object;
+}
+
 /// False: the name went on without its executor, and the number is that of newer bytes.
 bool DataCatalogue::take_name(DataObject& newcomer, DataDrops& drops, MonotonicTime now) {
   const NameKey key{newcomer.tenant.uid, newcomer.name};

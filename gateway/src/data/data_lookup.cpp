@@ -117,6 +117,14 @@ void DataService::digest(uid_t tenant, const DataReference& reference, Done<Data
   digests_.ask(**found, std::move(done));
 }
 
+void DataService::keep_as_file(uid_t tenant, const DataReference& reference,
+                               std::optional<std::chrono::milliseconds> expires_in,
+                               Done<DataObject> done) {
+  auto found = lookup(tenant, reference);
+  if (!found) return done(fail(std::move(found.error())));
+  filing_.ask(**found, expires_in, std::move(done));
+}
+
 std::vector<DataObject> DataService::list(uid_t tenant) const {
   std::vector<DataObject> all;
   for (const DataObject* object : catalogue_.of_tenant(tenant))
@@ -130,19 +138,40 @@ std::vector<DataObject> DataService::list(uid_t tenant) const {
   return all;
 }
 
-Result<void> DataService::remove(uid_t tenant, const DataReference& reference,
-                                 const Precondition& precondition) {
+bool DataService::is_connected(const ExecutorId& executor) const {
+  const Executor* found = parts_.broker.hosts().find(executor);
+  return found != nullptr && found->state == ExecutorState::connected;
+}
+
+/// The durable ones among what such a removal is about.
+Result<std::set<DataId>> DataService::files_to_remove(uid_t tenant,
+                                                      const DataReference& reference) const {
+  std::set<DataId> files;
   for (const DataObject* object : catalogue_.of_tenant(tenant)) {
     if (object->state != DataState::sealed || !is_of(*object, reference)) continue;
     if (const DataHolder* away = waited_for(*object))
       return fail(ErrorCode::unreachable,
                   "the executor on the host " + away->host + " that has '" + label_of(*object) +
                       "' is not connected, and would bring it back: try again in a few seconds");
+    if (object->durable) files.insert(object->id);
   }
-  auto drops = catalogue_.remove(tenant, reference, precondition, parts_.loop.now());
-  if (!drops) return fail(std::move(drops.error()));
+  return files;
+}
+
+void DataService::remove(uid_t tenant, const DataReference& reference,
+                         const Precondition& precondition, Done<void> done) {
+  const auto files = files_to_remove(tenant, reference);
+  if (!files) return done(fail(files.error()));
+  const MonotonicTime now = parts_.loop.now();
+  auto drops = catalogue_.remove(tenant, reference, precondition, now);
+  if (!drops) return done(fail(std::move(drops.error())));
+  DataRemovals::Removal removal{
+      .label = to_string(reference), .due = now + time_to_remove_files, .done = std::move(done)};
+  for (const DataDrop& one : *drops)
+    if (files->contains(one.data) && is_connected(one.executor))
+      removal.files[one.data].insert(one.executor);
   drop(*drops);
-  return {};
+  removals_.await(std::move(removal));
 }
 
 Result<DataObject> DataService::copy(uid_t tenant, const DataReference& reference,

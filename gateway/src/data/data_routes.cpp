@@ -80,6 +80,8 @@ void DataRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/data/{}/digest", {}, bind(&DataRoutes::digest));
   router.add(Method::post, "/v1/data/{}/copies", {.body = largest_document},
              bind(&DataRoutes::copy));
+  router.add(Method::post, "/v1/data/{}/durable", {.body = largest_document},
+             bind(&DataRoutes::keep_as_file));
 }
 
 void DataRoutes::make(Request& request, const Reply& reply) {
@@ -212,6 +214,26 @@ void DataRoutes::digest(Request& request, const Reply& reply) {
   });
 }
 
+/// Answered when its file is written.
+void DataRoutes::keep_as_file(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse_data(reference.error()));
+  const auto life = parse_wanted_file(request.body);
+  if (!life) return reply.send(refuse_data(life.error()));
+  auto done = [this, reply](const Result<DataObject>& kept) {
+    if (!kept) return reply.send(refuse_data(kept.error()));
+    reply.send(named(json_response(200, data_json(*kept, moment_of(parts_.clock))), *kept));
+  };
+  parts_.control([&data = parts_.data, here = parts_.here, tenant = request.identity.tenant.uid,
+                  reference = std::move(*reference), life = *life,
+                  done = std::move(done)]() mutable {
+    data.keep_as_file(tenant, reference, life,
+                      [here, done = std::move(done)](Result<DataObject> kept) {
+                        here([done, kept = std::move(kept)] { done(kept); });
+                      });
+  });
+}
+
 /// It is on its way when this is answered, unless it is there already.
 void DataRoutes::copy(Request& request, const Reply& reply) {
   auto reference = parse_data_reference(request.parameters[0]);
@@ -234,20 +256,26 @@ void DataRoutes::list(Request& request, const Reply& reply) {
       });
 }
 
+/// Answered when no executor has a file of it any more.
 void DataRoutes::remove(Request& request, const Reply& reply) {
   auto reference = parse_data_reference(request.parameters[0]);
   if (!reference) return reply.send(refuse_data(reference.error()));
   auto precondition = parse_precondition(request);
   if (!precondition) return reply.send(refuse_data(precondition.error()));
-  ask([tenant = request.identity.tenant.uid, reference = std::move(*reference),
-       precondition = std::move(*precondition)](
-          DataService& data) { return data.remove(tenant, reference, precondition); },
-      [reply](const Result<void>& removed) {
-        if (!removed) return reply.send(refuse_data(removed.error()));
-        Response response;
-        response.status = 204;
-        reply.send(std::move(response));
-      });
+  auto done = [reply](const Result<void>& removed) {
+    if (!removed) return reply.send(refuse_data(removed.error()));
+    Response response;
+    response.status = 204;
+    reply.send(std::move(response));
+  };
+  parts_.control([&data = parts_.data, here = parts_.here, tenant = request.identity.tenant.uid,
+                  reference = std::move(*reference), precondition = std::move(*precondition),
+                  done = std::move(done)]() mutable {
+    data.remove(tenant, reference, precondition,
+                [here, done = std::move(done)](Result<void> removed) {
+                  here([done, removed = std::move(removed)] { done(removed); });
+                });
+  });
 }
 
 }  // namespace orchid::gateway

@@ -45,7 +45,14 @@ DataService::DataService(Parts parts, Options options)
                 .messages = parts_.messages,
                 .send = parts_.send,
                 .catalogue = catalogue_},
-               options.answer_within) {
+               options.answer_within),
+      filing_({.loop = parts_.loop,
+               .broker = parts_.broker,
+               .messages = parts_.messages,
+               .send = parts_.send,
+               .catalogue = catalogue_,
+               .copies = copies_},
+              options.answer_within) {
   catalogue_.count_besides(options.leased);
   parts_.loop.add(*this);
   const auto listen = [this](const ExecutorId& executor, const auto& message) {
@@ -246,6 +253,7 @@ void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
                waiting.offer.objects.end();
   });
   catalogue_.dropped(executor, message.data, message.reason);
+  removals_.dropped(executor, message.data);
   copies_.spared(executor, message.data);
   if (message.reason == DataEnd::evicted) copies_.evicted(executor, message.data);
   give_up_late(parts_.loop.now());
@@ -275,10 +283,12 @@ void DataService::tick(MonotonicTime now) {
     }
   drop(catalogue_.expire(now));
   give_up_late(now);
+  removals_.give_up_late(now);
   hear_waiting_offers();
   far_.tick(now);
   copies_.tick(now);
   digests_.tick(now);
+  filing_.tick(now);
 }
 
 void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {
@@ -298,6 +308,9 @@ void DataService::executor_joined(const Executor& executor, std::span<const Data
   copies_.executor_joined(executor.id);
   drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, possible, only,
                                   parts_.loop.now()));
+  for (const DataId& data : removals_.executor_joined(
+           executor.id, held, [this](const ExecutorId& other) { return is_connected(other); }))
+    parts_.send(executor.id, DropData{data});
   tell_wishes(executor, possible, before);
 }
 

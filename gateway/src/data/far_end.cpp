@@ -1,6 +1,5 @@
 #include "data/far_end.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "foundation/duplicate.h"
 #include "foundation/sockets.h"
 #include "processes/child_process.h"
 
@@ -18,15 +18,37 @@ namespace {
 
 constexpr int control_number = 3;  // in the process
 
+/// A process that was killed. It gives back what it had mapped first, for which nobody waits here.
+struct KilledProcess {
+  processes::ChildProcess process;
+  boost::asio::posix::stream_descriptor end;
+};
+void reap_later(const std::shared_ptr<KilledProcess>& killed) {
+  if (killed->process.reap()) return;
+  killed->end.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [killed](const boost::system::error_code& error) {
+                           if (!error) reap_later(killed);
+                         });
+}
+
 class FarProcess final : public FarEnd {
  public:
   FarProcess(boost::asio::io_context& io, processes::ChildProcess process, Handlers handlers)
       : process_(std::move(process)), socket_(io), end_(io), handlers_(std::move(handlers)) {}
 
+  ~FarProcess() override {
+    process_.kill();
+    const bool was_reaped = process_.pid() < 0;
+    if (was_reaped || !end_.is_open() || process_.reap()) return;
+    boost::system::error_code ignored;
+    end_.cancel(ignored);
+    reap_later(std::make_shared<KilledProcess>(std::move(process_), std::move(end_)));
+  }
+
   [[nodiscard]] Result<void> watch(UniqueFd socket) {
-    UniqueFd end(::fcntl(process_.descriptor(), F_DUPFD_CLOEXEC, 0));
-    if (!end) return fail_errno("fcntl");
-    for (auto [watched, descriptor] : {std::pair{&socket_, &socket}, std::pair{&end_, &end}}) {
+    auto end = duplicate(process_.descriptor());
+    if (!end) return fail(std::move(end.error()));
+    for (auto [watched, descriptor] : {std::pair{&socket_, &socket}, std::pair{&end_, &*end}}) {
       boost::system::error_code error;
       watched->assign(descriptor->get(), error);
       if (error) return fail(ErrorCode::system, "epoll_ctl: " + error.message());

@@ -1,12 +1,16 @@
 #include "flows/flow_process.h"
 
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "foundation/sockets.h"
 
 namespace orchid::gateway {
 namespace {
@@ -22,6 +26,21 @@ Result<std::string> content_of(const std::vector<UniqueFd>& descriptors) {
   auto file = MappedFile::map(descriptors[0].get(), {.limit = largest_flow_answer});
   if (!file) return fail(std::move(file.error()));
   return std::string(as_text(file->bytes()));
+}
+
+/// Gives a socket the name `path`, which is gone at once, so that nobody else connects to it. curl
+/// uses a connection again only when the other end has a name.
+Result<void> name_socket(int socket, const std::filesystem::path& path) {
+  auto fitted = fit_socket_path(path);
+  if (!fitted) return fail(std::move(fitted.error()));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, fitted->path.data(), fitted->path.size());
+  ::unlink(path.c_str());
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return fail_errno("bind " + path.string());
+  ::unlink(path.c_str());
+  return {};
 }
 
 }  // namespace
@@ -104,6 +123,9 @@ Result<void> FlowProcess::give_connection() {
     return fail_errno("socketpair");
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
+  // Without a name, on a full disk, say, each call makes a connection of its own.
+  if (auto named = name_socket(ours.get(), options_.folder / "connection"); !named)
+    log::warn("event=connection_without_name reason=\"{}\"", named.error().message);
   auto sent = send_packet(socket_.native_handle(), encode(FlowConnection{}), {theirs.get()});
   if (!sent) return sent;
   take_(std::move(ours), options_.tenant);

@@ -42,11 +42,12 @@ Result<FlowProcess*> FlowService::process_of(const Tenant& tenant) {
                                  "--keep-ms", std::to_string(settings.keep.count())};
   for (const std::string& templates : settings.templates)
     words.insert(words.end(), {"--templates", templates});
-  process = std::make_unique<FlowProcess>(
-      control_, clock_,
-      FlowProcess::Options{
-          .program = settings.program, .arguments = std::move(words), .tenant = tenant},
-      take_);
+  process = std::make_unique<FlowProcess>(control_, clock_,
+                                          FlowProcess::Options{.program = settings.program,
+                                                               .arguments = std::move(words),
+                                                               .tenant = tenant,
+                                                               .folder = options_.folder},
+                                          take_);
   process->start();
   return process.get();
 }

@@ -102,6 +102,11 @@ const std::string& Capacity::name_of(const Executor& executor) {
   return executor.grant.node.empty() ? executor.host.hostname : executor.grant.node;
 }
 
+std::string Capacity::host_name(const Executor& executor) const {
+  const placement::Host* host = placement_.description(HostId(executor.host.boot_id));
+  return host == nullptr ? name_of(executor) : host->name;
+}
+
 /// Machines that are set up alike may have one name; constraints tell them apart by this one.
 std::string Capacity::free_name(const std::string& name, const std::string& boot_id) const {
   std::string free = name;
@@ -123,6 +128,14 @@ placement::HostKind kind_said_by(const std::vector<const Executor*>& executors) 
   return placement::HostKind::cpu;
 }
 
+/// That of the batch system that knows the host; else what one of its executors was told.
+std::string cluster_of(const std::vector<const Executor*>& executors, const HostFacts& facts) {
+  if (!facts.cluster.empty()) return facts.cluster;
+  for (const Executor* executor : executors)
+    if (!executor->grant.cluster.empty()) return executor->grant.cluster;
+  return {};
+}
+
 }  // namespace
 
 HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) const {
@@ -133,7 +146,7 @@ HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) cons
       if (said == placement::HostKind::dpu) known->kind = said;
       return std::move(*known);
     }
-  HostFacts facts{.kind = said, .features = {}, .gpus = {}, .allocation = {}};
+  HostFacts facts{.kind = said, .cluster = {}, .features = {}, .gpus = {}, .allocation = {}};
   facts.allocation.host = HostId(executors.front()->host.boot_id);
   return facts;
 }
@@ -144,6 +157,7 @@ placement::Host Capacity::host_of(const std::vector<const Executor*>& executors,
   placement::Host host{.id = HostId(first.host.boot_id),
                        .name = free_name(name_of(first), first.host.boot_id),
                        .architecture = first.host.architecture,
+                       .cluster = cluster_of(executors, facts),
                        .kind = facts.kind,
                        .features = facts.features,
                        .cores = {},
@@ -219,6 +233,7 @@ Capacity::Losses Capacity::refresh_facts(const std::set<std::string>& boot_ids, 
     const placement::Host* known = placement_.description(HostId(boot_id));
     for (const Executor* executor : executors) add_gpus(facts.gpus, executor->host);
     const bool is_as_before = known != nullptr && known->kind == facts.kind &&
+                              known->cluster == cluster_of(executors, facts) &&
                               known->features == facts.features && known->gpus == facts.gpus;
     if (is_as_before)
       allocations.push_back(std::move(facts.allocation));

@@ -1,12 +1,11 @@
 #include "inspector/inspector.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <ranges>
 #include <string>
 #include <vector>
 
+#include "foundation/duplicate.h"
 #include "foundation/log.h"
 #include "foundation/sockets.h"
 #include "inspector/inspection_turns.h"
@@ -44,6 +43,16 @@ void Inspector::stop() {
   waiting_.clear();
 }
 
+/// Asio would throw where the kernel refuses it.
+Result<boost::asio::posix::stream_descriptor> Inspector::watched(UniqueFd descriptor) {
+  boost::asio::posix::stream_descriptor stream(control_);
+  boost::system::error_code error;
+  stream.assign(descriptor.get(), error);
+  if (error) return fail(ErrorCode::system, "epoll_ctl: " + error.message());
+  (void)descriptor.release();
+  return stream;
+}
+
 Result<void> Inspector::start_server() {
   auto ends = make_packet_pair();
   if (!ends) return fail(std::move(ends.error()));
@@ -53,10 +62,13 @@ Result<void> Inspector::start_server() {
        .descriptors = {{.from = ends->second.get(), .as = socket_number}},
        .group = processes::ProcessGroup::own});
   if (!process) return fail(std::move(process.error()));
-  boost::asio::posix::stream_descriptor end(control_, ::dup(process->descriptor()));
-  server_.emplace(Server{std::move(*process),
-                         boost::asio::posix::stream_descriptor(control_, ends->first.release()),
-                         std::move(end)});
+  auto end = duplicate(process->descriptor());
+  if (!end) return fail(std::move(end.error()));
+  auto ended = watched(std::move(*end));
+  if (!ended) return fail(std::move(ended.error()));
+  auto socket = watched(std::move(ends->first));
+  if (!socket) return fail(std::move(socket.error()));
+  server_.emplace(Server{std::move(*process), std::move(*socket), std::move(*ended)});
   ++server_number_;
   return {};
 }

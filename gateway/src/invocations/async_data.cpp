@@ -1,4 +1,7 @@
 // invocations/async_data.cpp: the data objects that an asynchronous call is given.
+#include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "calls/worker_for.h"
@@ -15,7 +18,11 @@ bool AsyncInvocations::find_its_data(BookedInvocation& invocation) {
                                     worker_for(*invocation.version, {.kind = record.kind}));
   if (data) {
     invocation.data = *data;
-    if ((*data)->waits_for.empty()) return true;
+    if ((*data)->waits_for.empty()) {
+      end_transfer(invocation);
+      return true;
+    }
+    if (!invocation.data_awaited) invocation.data_awaited = parts_.clock.now();
     // It is on its way; the call is tried again until then.
     data = fail(ErrorCode::unreachable, "it waits for " + (*data)->waits_for);
   }
@@ -33,6 +40,22 @@ bool AsyncInvocations::find_its_data(BookedInvocation& invocation) {
     ended(id, std::move(result));
   });
   return false;
+}
+
+void AsyncInvocations::end_transfer(BookedInvocation& invocation) {
+  if (!invocation.data_awaited) return;
+  invocation.transfer += std::chrono::duration_cast<std::chrono::microseconds>(
+      parts_.clock.now() - *std::exchange(invocation.data_awaited, std::nullopt));
+}
+
+/// What its runner has told is of the last attempt, from when it had it; before that it stood in
+/// line here.
+void AsyncInvocations::add_waits(BookedInvocation& invocation, CallTimings& timings) {
+  end_transfer(invocation);
+  timings.transfer += invocation.transfer;
+  if (invocation.queued)
+    timings.queue +=
+        std::max(std::chrono::microseconds(*invocation.queued) - invocation.transfer, {});
 }
 
 }  // namespace orchid::gateway

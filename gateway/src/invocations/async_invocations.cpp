@@ -213,7 +213,11 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
     return finish(invocation, platform_result(Outcome::cancelled, "cancelled before it ran", 0));
   if (!find_its_data(invocation)) return;
   const MonotonicTime now = parts_.clock.now();
-  const std::chrono::milliseconds left(invocation.record.deadline - wall_now());
+  const UnixMillis wall = wall_now();
+  const std::chrono::milliseconds left(invocation.record.deadline - wall);
+  if (!invocation.queued)
+    invocation.queued =
+        std::chrono::milliseconds(std::max<UnixMillis>(wall - invocation.record.accepted, 0));
   Call call{.invocation = invocation.record.id,
             .tenant = invocation.record.tenant,
             .version = invocation.version,
@@ -272,6 +276,7 @@ void AsyncInvocations::finish(BookedInvocation& invocation, CallResult result) {
   record.attempts = std::max(record.attempts, result.attempt);
   record.finished = wall_now();
   record.timings = result.timings;
+  add_waits(invocation, record.timings);
   if (!result.kept_as.empty()) record.output_data = std::move(result.kept_as);
   record.output_size = finished.output.bytes.size();
   record.log_dropped = result.log_dropped;

@@ -62,7 +62,8 @@ Json describe_invocation(const InvocationView& view) {
   if (record.lease != LeaseId{}) json["lease"] = to_string(record.lease);
   json["output_size"] = record.output_size;
   json["log_dropped"] = record.log_dropped;
-  json["timings_ms"] = {{"queue", in_milliseconds(record.timings.queue)},
+  json["timings_ms"] = {{"transfer", in_milliseconds(record.timings.transfer)},
+                        {"queue", in_milliseconds(record.timings.queue)},
                         {"place", in_milliseconds(record.timings.place)},
                         {"compile", in_milliseconds(record.timings.compile)},
                         {"link", in_milliseconds(record.timings.link)},
@@ -100,6 +101,8 @@ std::string invocation_list_json(const std::vector<InvocationView>& views) {
 std::string server_timing(const CallTimings& t) {
   std::string text;
   text.reserve(128);
+  if (t.transfer.count() > 0)
+    fmt::format_to(std::back_inserter(text), "transfer;dur={:.3f}, ", in_milliseconds(t.transfer));
   fmt::format_to(std::back_inserter(text),
                  "queue;dur={:.3f}, place;dur={:.3f}, compile;dur={:.3f}, link;dur={:.3f}, "
                  "run;dur={:.3f};desc={}",

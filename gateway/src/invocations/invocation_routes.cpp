@@ -159,6 +159,7 @@ void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted 
                 accepted =
                     std::make_shared<Accepted>(std::move(accepted))](CallDataFinder::Found data) {
     data_waits_.remove(number);
+    accepted->transfer = transfer_since(accepted->at);
     if (!data) return reply.send(refuse(data.error(), request.parameters[0]));
     accepted->data = std::move(*data);
     if (accepted->data->waits_for.empty())
@@ -175,6 +176,14 @@ void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted 
         if (is_stored) return answer(parts.find_data.find(wait.tenant, wait.names, wait.worker));
         parts.find_data.gather(std::move(wait), std::move(answer));
       });
+}
+
+/// Of a call that came then. To ask where its data is takes less than a millisecond, and is no
+/// transfer.
+std::chrono::microseconds InvocationRoutes::transfer_since(MonotonicTime at) const {
+  constexpr std::chrono::milliseconds asking{1};
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(parts_.clock.now() - at);
+  return took < asking ? std::chrono::microseconds(0) : took;
 }
 
 std::pair<std::uint64_t, InvocationRoutes::DataWaits::Sign> InvocationRoutes::DataWaits::add() {
@@ -208,7 +217,8 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .at_most_once = accepted.at_most_once,
                    .kind = options.kind,
                    .data = std::move(accepted.data),
-                   .output_data = options.output_data};
+                   .output_data = options.output_data,
+                   .transfer = accepted.transfer};
   auto ended = [this, reply, function = std::string(request.parameters[0]), tenant = call.tenant,
                 data = to_string(call.data)](SyncAnswer result) {
     const Outcome outcome = result.result.outcome;

@@ -57,6 +57,7 @@ void SyncCalls::ended(std::uint64_t number, CallResult result) {
   if (found == live_.end()) return;
   Live live = std::move(found->second);
   live_.erase(found);
+  result.timings.transfer += live.request.transfer;
   if (live.handed_over) {
     // The output may lie in a worker's lane, which belongs to this thread: it leaves as a copy.
     result.output = Payload::of({result.output.bytes.begin(), result.output.bytes.end()});

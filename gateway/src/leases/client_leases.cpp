@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "hosts/capacity.h"
 
 namespace orchid::gateway {
 
@@ -123,13 +124,17 @@ void ClientLeases::add(LeaseId id, ClientLease lease) {
 void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   ClientLease& lease = found->second;
   if (!lease.waiting) return;
+  const bool nothing_more_comes =
+      broker_.held_by(lease.holder) == lease.workers.size() || now >= lease.give_up_at;
+  if (lease.request.crew && !is_at_one_executor(lease)) {
+    if (lease.request.at_least < lease.request.workers && !nothing_more_comes) return;
+    if (!keep_largest_part(lease, now)) return refuse_scattered(found, now);
+  }
   const std::size_t here = lease.workers.size();
-  const bool nothing_on_its_way = broker_.held_by(lease.holder) == here;
   const bool enough = here >= lease.request.at_least;
-  if (lease.request.crew && !is_at_one_executor(lease)) return refuse_scattered(found, now);
-  if (here >= lease.request.workers ||
-      (enough && (nothing_on_its_way || now >= lease.give_up_at))) {
+  if (here >= lease.request.workers || (enough && nothing_more_comes)) {
     const Opened done = std::exchange(lease.waiting, nullptr);
+    if (lease.request.crew) keep_members(lease, now);
     log::info("event=client_lease_opened lease={} workers={}", to_string(found->first), here);
     return done(view_of(found->first, lease, now));
   }
@@ -153,9 +158,32 @@ bool ClientLeases::is_at_one_executor(const ClientLease& lease) {
   });
 }
 
+/// Of a crew that may have fewer members: what is elsewhere goes back. False: too few are left.
+bool ClientLeases::keep_largest_part(ClientLease& lease, MonotonicTime now) {
+  std::map<ExecutorId, std::uint32_t> parts;
+  for (const auto& [id, worker] : lease.workers) ++parts[worker.executor];
+  const auto largest = std::ranges::max_element(parts, {}, [](const auto& p) { return p.second; });
+  if (largest->second < lease.request.at_least) return false;
+  std::vector<LeaseId> others;
+  for (const auto& [id, worker] : lease.workers)
+    if (worker.executor != largest->first) others.push_back(id);
+  broker_.want_workers(lease.holder, largest->second, now);
+  for (const LeaseId id : others) {
+    lease.workers.erase(id);
+    broker_.given_back(lease.holder, id, now);
+  }
+  return true;
+}
+
+/// Nobody can join a crew that stands.
+void ClientLeases::keep_members(ClientLease& lease, MonotonicTime now) {
+  lease.request.workers = static_cast<std::uint32_t>(lease.workers.size());
+  broker_.want_workers(lease.holder, lease.request.workers, now);
+}
+
 void ClientLeases::refuse_scattered(Leases::iterator found, MonotonicTime now) {
   const Opened done = std::exchange(found->second.waiting, nullptr);
-  const std::uint32_t members = found->second.request.workers;
+  const std::uint32_t members = found->second.request.at_least;
   remove(found, now);
   done(fail(ErrorCode::no_capacity,
             fmt::format("no executor of this host has {} workers free at once, which a crew needs: "
@@ -207,6 +235,19 @@ Result<ClientLeaseView> ClientLeases::find(uid_t tenant, LeaseId id, MonotonicTi
   const auto own = find_own(tenant, id);
   if (!own) return fail(own.error());
   return view_of(id, (*own)->second, now);
+}
+
+Result<void> ClientLeases::tell_calls(uid_t tenant, LeaseId id, std::vector<TracedCall> calls,
+                                      MonotonicTime now) {
+  if (const auto own = find_own(tenant, id); !own) return fail(own.error());
+  traces_.add(tenant, id, std::move(calls), now);
+  return {};
+}
+
+Result<std::vector<TracedCall>> ClientLeases::calls_of(uid_t tenant, LeaseId id) const {
+  if (auto calls = traces_.find(tenant, id)) return std::move(*calls);
+  if (const auto own = find_own(tenant, id); !own) return fail(own.error());
+  return std::vector<TracedCall>();
 }
 
 std::vector<ClientLeaseView> ClientLeases::list(uid_t tenant, MonotonicTime now) const {
@@ -267,7 +308,7 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                    .executor = executor.id,
                                    .lane_socket = executor.lane_socket,
                                    .lane_address = executor.lane_address,
-                                   .node = executor.host.hostname,
+                                   .node = Capacity::name_of(executor),
                                    .boot_id = executor.host.boot_id,
                                    .cores = lease.cores_per_worker,
                                    .memory = lease.memory,

@@ -196,7 +196,8 @@ class ConstraintQuery {
 void read_crew(const JsonObject& o, ClientLeaseRequest& request) {
   if (request.workers < crew::least_members || request.workers > crew::most_members)
     o.fault("workers", "must be 2 to 64 for a crew");
-  if (request.at_least != request.workers) o.fault("at_least", "must be all workers of a crew");
+  if (request.at_least < crew::least_members)
+    o.fault("at_least", "must be 2 to the number of workers for a crew");
   if (request.separate_processes)
     o.fault("separate_processes", "cannot be: a crew's members run all modules of the crew");
   if (request.worker.client_host.value().empty())

@@ -11,11 +11,19 @@ namespace orchid::gateway {
 namespace {
 
 constexpr ByteCount largest_document = 64_KiB;
+constexpr ByteCount largest_calls = 4_MiB;
 
 Response refuse(const Failure& failure) { return to_response(problem_of(failure)); }
 
 /// One of workers, or of memory.
 using AnyLease = std::variant<Result<ClientLeaseView>, Result<MemoryLeaseView>>;
+
+Response done(const Result<void>& what) {
+  if (!what) return refuse(what.error());
+  Response response;
+  response.status = 204;
+  return response;
+}
 
 template <typename View>
 Response answer(unsigned status, const Result<View>& lease, Secrets secrets) {
@@ -53,6 +61,9 @@ void LeaseRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/leases/{}", {}, bind(&LeaseRoutes::get));
   router.add(Method::patch, "/v1/leases/{}", {.body = largest_document}, bind(&LeaseRoutes::renew));
   router.add(Method::delete_, "/v1/leases/{}", {}, bind(&LeaseRoutes::close));
+  router.add(Method::post, "/v1/leases/{}/calls", {.body = largest_calls},
+             bind(&LeaseRoutes::tell_calls));
+  router.add(Method::get, "/v1/leases/{}/calls", {}, bind(&LeaseRoutes::list_calls));
 }
 
 void LeaseRoutes::open(Request& request, const Reply& reply) {
@@ -131,12 +142,33 @@ void LeaseRoutes::close(Request& request, const Reply& reply) {
         return memory.leases().knows(id) ? memory.leases().close(tenant, id, now)
                                          : leases.close(tenant, id, now);
       },
+      parts_.here, [reply](const Result<void>& closed) { reply.send(done(closed)); });
+}
+
+void LeaseRoutes::tell_calls(Request& request, const Reply& reply) {
+  const auto id = find_lease_id(request, reply);
+  if (!id) return;
+  auto calls = parse_traced_calls(request.body);
+  if (!calls) return reply.send(refuse(calls.error()));
+  parts_.leases.ask([tenant = request.identity.tenant.uid, id = *id, calls = std::move(*calls)](
+                        ClientLeases& leases,
+                        MonotonicTime now) { return leases.tell_calls(tenant, id, calls, now); },
+                    parts_.here, [reply](const Result<void>& told) { reply.send(done(told)); });
+}
+
+void LeaseRoutes::list_calls(Request& request, const Reply& reply) {
+  const auto id = find_lease_id(request, reply);
+  if (!id) return;
+  parts_.leases.ask(
+      [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases,
+                                                       MonotonicTime now) -> Result<std::string> {
+        const auto calls = leases.calls_of(tenant, id);
+        if (!calls) return fail(calls.error());
+        return traced_calls_json(*calls, now);
+      },
       parts_.here,
-      [reply](const Result<void>& closed) {
-        if (!closed) return reply.send(refuse(closed.error()));
-        Response response;
-        response.status = 204;
-        reply.send(std::move(response));
+      [reply](const Result<std::string>& calls) {
+        reply.send(calls ? json_response(200, *calls) : refuse(calls.error()));
       });
 }
 

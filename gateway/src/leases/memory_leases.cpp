@@ -40,6 +40,7 @@ bool can_be_reached(const Executor& executor, const placement::WorkerRequest& on
 bool meets(const Executor& executor, const placement::WorkerRequest& on, MonotonicTime now) {
   static const std::vector<std::string> no_features;
   const placement::HostTraits traits{.name = Capacity::name_of(executor),
+                                     .cluster = executor.grant.cluster,
                                      .architecture = executor.host.architecture,
                                      .kind = placement::parse_host_kind(executor.host.kind),
                                      .features = no_features};

@@ -249,7 +249,7 @@ WorkerGrant WorkerBroker::grant_of(const Lease& lease) const {
           .executor = lease.executor,
           .lane_socket = executor.lane_socket,
           .lane_address = executor.lane_address,
-          .node = executor.host.hostname,
+          .node = capacity_.host_name(executor),
           .boot_id = executor.host.boot_id,
           .cores = lease.cores_per_worker,
           .memory = lease.memory,

@@ -174,9 +174,9 @@ bool WorkerBroker::fits(const Executor& executor, const placement::WorkerRequest
   if (!reachable) return false;
   const placement::Host* host =
       capacity_.placement().description(placement::HostId(executor.host.boot_id));
-  return host != nullptr &&
-         placement::misfit_of({host->name, host->architecture, host->kind, host->features},
-                              worker) == placement::Reason::fits;
+  return host != nullptr && placement::misfit_of({host->name, host->cluster, host->architecture,
+                                                  host->kind, host->features},
+                                                 worker) == placement::Reason::fits;
 }
 
 /// Nothing: it wants nothing, or new capacity would not help it: its data stays where it is.

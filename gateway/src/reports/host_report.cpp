@@ -86,6 +86,7 @@ Json executor_json(const Executor& executor, const Leased& leased, const HostVie
             {"counters", executor.capacity.counters}};
   if (executor.data_memory) {
     json["data_memory_bytes"] = executor.data_memory->value;
+    json["keeps_data"] = executor.keeps_data;
     json["data_used_bytes"] = executor.capacity.data_used.value_or(ByteCount{}).value;
     // Older executors do not say.
     for (const char* part : {"data_leased_bytes", "data_on_disk_bytes"})
@@ -107,6 +108,7 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
   const auto placed = capacity.placement().host(placement::HostId(host.boot_id));
   if (!placed) return json;
   json["name"] = placed->host.name;
+  json["cluster"] = placed->host.cluster;
   json["kind"] = to_string(placed->host.kind);
   json["features"] = placed->host.features;
   json["drained"] = placed->drained;

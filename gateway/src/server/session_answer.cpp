@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "http/answer_tag.h"
 #include "server/session.h"
 
@@ -146,9 +147,9 @@ void Session::write_when_pipe_has_more() {
   if (::poll(&there, 1, 0) > 0) return write_later();
   if (!pipe_) {
     // Not in a child that is started meanwhile: it would keep a body alive that was given up.
-    const int copy = ::fcntl(there.fd, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) return close();  // no descriptor is left: the client sees a body that is cut off
-    pipe_.emplace(socket_.get_executor(), copy);
+    auto copy = duplicate(there.fd);
+    if (!copy) return close();  // no descriptor is left: the client sees a body that is cut off
+    pipe_.emplace(socket_.get_executor(), copy->release());
   }
   pipe_->async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [self = shared_from_this()](const boost::system::error_code& failed) {
@@ -233,6 +234,7 @@ bool Session::is_file_taken_back() const {
 
 void Session::check_time() {
   if (is_file_taken_back()) return close();  // the client sees that the body is cut off
+  if (state_ == State::streaming && !may_go_on()) return send_events();
   if (host_.now < due_) return;
   if (state_ == State::streaming) return keep_stream_alive();
   const bool waits_for_request =

@@ -34,12 +34,24 @@ void Session::open_stream() {
 
 void Session::send_events() {
   if (state_ != State::streaming) return;  // what is new is asked for after this piece
-  EventBatch batch = response_.events->take();
+  EventBatch batch;
+  if (may_go_on()) {
+    batch = response_.events->take();
+  } else {
+    append_comment(batch.text, "your session at the page is over");
+    batch.last = true;
+  }
   if (host_.draining && !batch.last) {
     append_comment(batch.text, "the gateway is stopping");
     batch.last = true;
   }
   if (!batch.text.empty() || batch.last) send_piece(batch.text, batch.last);
+}
+
+bool Session::may_go_on() const {
+  if (!is_by_cookie_) return true;
+  const auto judged = host_.by_cookie(request_);
+  return judged && judged->has_value();
 }
 
 void Session::keep_stream_alive() {

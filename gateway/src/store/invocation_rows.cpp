@@ -15,13 +15,13 @@ namespace {
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
   "lease, request, host_kind, data, output_data"
 
-/// Six numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
-/// none).
+/// Seven numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
+/// neither that nor the seventh).
 std::string pack_timings(const CallTimings& t) {
   std::string text;
   for (const std::int64_t part :
        {t.queue.count(), t.place.count(), t.compile.count(), t.link.count(), t.run.count(),
-        static_cast<std::int64_t>(t.quick_code)}) {
+        static_cast<std::int64_t>(t.quick_code), t.transfer.count()}) {
     if (!text.empty()) text += ' ';
     text += std::to_string(part);
   }
@@ -29,7 +29,7 @@ std::string pack_timings(const CallTimings& t) {
 }
 
 CallTimings unpack_timings(const std::string& text) {
-  std::array<std::int64_t, 6> parts{};
+  std::array<std::int64_t, 7> parts{};
   std::string_view rest = text;
   for (std::int64_t& part : parts) {
     part = take_number<std::int64_t>(rest).value_or(0);
@@ -41,7 +41,8 @@ CallTimings unpack_timings(const std::string& text) {
           microseconds(parts[2]),
           microseconds(parts[3]),
           std::chrono::nanoseconds(parts[4]),
-          parts[5] != 0};
+          parts[5] != 0,
+          microseconds(parts[6])};
 }
 
 std::optional<std::int64_t> optional_integer(const Statement& row, int column) {

@@ -20,15 +20,6 @@ namespace {
 constexpr std::size_t deepest_flow = 16;
 constexpr std::size_t most_nodes = 1'000'000;  // of all flows that are taken apart
 
-bool is_name(std::string_view text) {
-  constexpr std::size_t longest = 64;
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  return !text.empty() && text.size() <= longest && is_letter(text.front()) &&
-         std::ranges::all_of(text, [&](char c) {
-           return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
-         });
-}
-
 /// "a.b" is a and b; "a" is a and nothing.
 std::pair<std::string, std::string> halves(const std::string& text) {
   const std::size_t dot = text.find('.');
@@ -257,12 +248,30 @@ class Checker {
     }
     // A port that has a wrong edge is not told to have none as well.
     node->sources[number] = source ? source->first : ScopeSource{};
+    node->sources[number]->durable = edge.durable;
+    if (edge.durable)
+      check_durable(edge, planned.type,
+                    !edge.json && (!source || source->first.kind == Source::Kind::node));
     if (edge.json) {
       node->sources[number] = constant_of(edge, *node, number);
     } else if (source && source->second != planned.type) {
       fault(edge.place, "'{}' is {}, and port '{}' of node '{}' takes {}", edge.from.text,
             to_string(source->second), planned.name, node->name, to_string(planned.type));
     }
+  }
+
+  /// Only what a node has made as a data object can be lost.
+  void check_durable(const Edge& edge, const PortType& type, bool from_node) {
+    if (!type.is_data())
+      fault(edge.place,
+            "what comes to '{}' is {}, a value, which is kept with the flow: 'durable' is for data "
+            "objects; take it away",
+            edge.to.text, to_string(type));
+    else if (!from_node)
+      fault(edge.place,
+            "no node makes what comes to '{}': have it kept as a file with 'orchid data keep', and "
+            "take 'durable' away",
+            edge.to.text);
   }
 
   ScopeSource constant_of(const Edge& edge, const ScopeNode& node, std::size_t number) {
@@ -353,20 +362,6 @@ class Checker {
   std::vector<std::vector<unsigned>> uses_of_nodes_;  // of each output
 };
 
-NodeShape shape_of(const ScopeNode& node) {
-  NodeShape shape{.node = node.name, .is_known = node.is_known, .ports = {}, .outputs = {}};
-  if (!node.is_known) return shape;
-  for (const PlannedPort& port : node.planned.ports)
-    shape.ports.push_back({.name = port.name, .type = port.type});
-  if (!node.flow) {
-    shape.outputs.push_back({.name = {}, .type = node.planned.gives});
-    return shape;
-  }
-  for (const ScopeOutput& output : node.flow->outputs)
-    shape.outputs.push_back({.name = output.name, .type = output.type});
-  return shape;
-}
-
 }  // namespace
 
 Checked check(const Document& document, const Surroundings& surroundings) {
@@ -392,6 +387,7 @@ Checked check(const Document& document, const Surroundings& surroundings) {
     planned.name = choice.name.text;
     for (const auto& [name, value] : choice.options) planned.options[name.text] = value.text;
   }
+  if (checked.faults.empty()) find_files(document, surroundings, checked);
   for (const auto& [reference, function] : known)
     if (!function.exact.empty()) checked.plan.exact.emplace(reference, function.exact);
   return checked;

@@ -135,8 +135,7 @@ class NodeReader {
         break;
       case NodeKind::iterate:
         node_.function = plain_function("function");
-        (void)fields_.need("times");
-        node_.times = fields_.number("times", 1, std::numeric_limits<std::uint32_t>::max(), 1);
+        read_steps();
         read_until();
         break;
       case NodeKind::condition:
@@ -157,6 +156,19 @@ class NodeReader {
         node_.file = fields_.needed_word("file");
         break;
     }
+  }
+
+  /// A step function says by itself when it is done.
+  void read_steps() {
+    constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+    node_.budget = fields_.duration("budget", std::chrono::nanoseconds(0));
+    node_.steps = fields_.number("steps", 1, most, 0);
+    const bool has_budget = node_.budget.count() != 0 || node_.steps != 0;
+    if (!has_budget) (void)fields_.need("times");
+    node_.times = fields_.number("times", 1, most, has_budget ? 0 : 1);
+    node_.durable = fields_.number("durable", 1, most, 0);
+    if (node_.budget > longest_deadline)
+      faults_.add(fields_.find("budget")->place, "a budget is 24 h at most");
   }
 
   void read_of_calls() {
@@ -200,12 +212,17 @@ class NodeReader {
 
 Edge edge_of(const Item& item, FaultList& faults) {
   Fields fields(item, "an edge", faults);
-  Edge edge{.place = item.place, .from = fields.word("from"), .json = std::nullopt, .to = {}};
+  Edge edge{.place = item.place,
+            .from = fields.word("from"),
+            .json = std::nullopt,
+            .to = {},
+            .durable = false};
   const Item* value = fields.find("value");
   if (value != nullptr) edge.json = json_of(*value);
   if (item.kind == ItemKind::map && edge.from.text.empty() == (value == nullptr))
     faults.add(item.place, "an edge has either 'from', a node or an input, or a 'value'");
   edge.to = fields.needed_word("to");
+  edge.durable = fields.flag("durable");
   fields.refuse_others();
   return edge;
 }

@@ -58,6 +58,9 @@ OrderedJson json_of(const Node& node) {
   add(json, "else", node.if_false);
   if (!node.file.text.empty()) json["file"] = node.file.text;
   if (node.times != 0) json["times"] = node.times;
+  if (node.budget.count() != 0) json["budget"] = to_duration_text(node.budget);
+  if (node.steps != 0) json["steps"] = node.steps;
+  if (node.durable != 0) json["durable"] = node.durable;
   if (node.ends == Until::found) json["until"] = "found";
   if (node.ends == Until::function) json["until"] = {{"function", node.until.function.text}};
   if (node.kind == NodeKind::reduce && node.fan != Node{}.fan) json["fan"] = node.fan;
@@ -72,6 +75,7 @@ OrderedJson json_of(const Edge& edge) {
   else
     json["from"] = edge.from.text;
   json["to"] = edge.to.text;
+  if (edge.durable) json["durable"] = true;
   return json;
 }
 

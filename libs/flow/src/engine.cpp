@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t most_ahead = 4096;
 
 constexpr std::string_view lost_outcome = "data_lost";
+constexpr std::string_view returned_outcome = "data_returned";
 
 /// As the call's next argument.
 void give(const PortType& type, const Bytes& value, StartCall& start) {
@@ -70,6 +71,7 @@ std::vector<Action> Engine::apply(Event event, Time now) {
   if (outcome_ == FlowOutcome::running) pump();
   if (outcome_ == FlowOutcome::running && nodes_left_ == 0) {
     outcome_ = FlowOutcome::done;
+    drop_kept_values();
     actions_.emplace_back(Ended{});
   }
   if (outcome_ == FlowOutcome::running && !delayed_.empty())
@@ -106,6 +108,11 @@ void Engine::handle(CallFailed& event) {
   const auto call = close(event.call);
   if (!call) return;
   if (event.outcome == lost_outcome && make_again_for(*call, event)) return;
+  if (event.outcome == returned_outcome) {
+    nodes_[call->node].again.push_back(call->work);
+    ++nodes_[call->node].round;  // another call, and not the one that has failed
+    return queue(call->node);
+  }
   fail_attempt(*call, std::move(event.outcome), std::move(event.message));
   queue(call->node);
 }
@@ -173,6 +180,7 @@ void Engine::begin(std::uint32_t node) {
   actions_.emplace_back(NodeChanged{.node = node, .state = run.state});
   static const Value nothing = std::make_shared<const Bytes>();
   run.about = planned.ports.empty() ? nothing : value_of(planned.ports[0].source);
+  if (run.kept != nullptr) go_on_from_kept(node);
   if (is_branching(planned.kind)) {
     begin_branching(node);
   } else if (planned.partition.exists()) {
@@ -218,6 +226,8 @@ void Engine::set_stage(NodeRun& run, Stage stage, std::uint64_t total) {
 const PlannedCall& Engine::call_of(std::uint32_t node, const Work& work) const {
   const PlannedNode& planned = plan_->nodes[node];
   const NodeRun& run = nodes_[node];
+  static const PlannedCall none;
+  if (work.keeps) return none;
   if (work.judges) return planned.until;
   if (is_branching(planned.kind)) return call_of_branching(planned, work);
   if (run.stage == Stage::partition) return planned.partition;
@@ -231,11 +241,14 @@ const PlannedCall& Engine::call_of(std::uint32_t node, const Work& work) const {
 void Engine::append_argument(std::uint32_t node, const Work& work, StartCall& start) const {
   const PlannedNode& planned = plan_->nodes[node];
   const NodeRun& run = nodes_[node];
-  if (is_branching(planned.kind)) {
+  if (work.keeps) {
+    start.data.push_back(data_of(run.result.empty() ? *run.about : run.result));
+  } else if (is_branching(planned.kind)) {
     append_branching(node, work, start.input);
   } else if (work.judges) {
     give(planned.main.result, run.judged.at(work.index), start);
   } else if (planned.kind == NodeKind::iterate) {
+    if (planned.is_step) append_budget(planned.budget, planned.steps, start.input);
     give(planned.gives, *run.about, start);
   } else if (run.stage == Stage::merge) {
     give(gathered(planned.main.result), *run.about, start);
@@ -258,7 +271,7 @@ bool Engine::can_start(std::uint32_t node) const {
   if (run.state != NodeState::running || (window != 0 && run.open >= window)) return false;
   const std::uint64_t beyond =
       plan_->nodes[node].in_runs ? run.ahead.size() + run.open : run.next - run.in_order;
-  return !run.again.empty() || (run.next < run.total && beyond < most_ahead);
+  return !run.again.empty() || (!run.keeping && run.next < run.total && beyond < most_ahead);
 }
 
 void Engine::queue(std::uint32_t node) {
@@ -317,11 +330,13 @@ void Engine::start_call(std::uint32_t node) {
                            .step = run.step,
                            .index = work.index,
                            .round = run.round,
-                           .judges = work.judges},
+                           .judges = work.judges,
+                           .keeps = work.keeps},
                   .attempt = 1,
                   .function = &function,
                   .input = {},
-                  .pieces = work.pieces};
+                  .pieces = work.pieces,
+                  .keeps = work.keeps};
   if (const auto failed = run.failures.find(work.index); failed != run.failures.end())
     start.attempt += failed->second;
   append_argument(node, work, start);
@@ -329,6 +344,8 @@ void Engine::start_call(std::uint32_t node) {
     const PlannedPort& planned = plan_->nodes[node].ports[port];
     give(planned.type, *value_of(planned.source), start);
   }
+  for (const DataId& data : start.data)
+    if (in_files_.contains(data)) start.kept.push_back(data);
   open_.emplace(start.call.number, OpenCall{.node = node, .work = work});
   ++run.open;
   actions_.emplace_back(std::move(start));
@@ -345,37 +362,5 @@ void Engine::pump() {
     queue(node);
   }
 }
-
-NodeProgress Engine::progress(std::uint32_t node) const {
-  const NodeRun& run = nodes_[node];
-  const PlannedNode& planned = plan_->nodes[node];
-  if (is_branching(planned.kind)) return progress_of_branching(run);
-  if (planned.kind == NodeKind::iterate)
-    return {.state = run.state, .done = run.step, .total = planned.times};
-  const bool counts = run.stage == Stage::main;
-  std::uint64_t ahead = run.ahead.size();
-  if (planned.in_runs) {
-    ahead = 0;
-    for (const auto& [index, result] : run.ahead) ahead += result.pieces;
-  }
-  return {.state = run.state,
-          .done = counts ? run.in_order + ahead : 0,
-          .total = counts ? run.total : 1};
-}
-
-std::uint64_t Engine::not_started(std::uint32_t node) const {
-  const NodeRun& run = nodes_[node];
-  if (run.state != NodeState::running) return 0;
-  return run.again.size() + (run.next < run.total ? run.total - run.next : 0);
-}
-
-std::uint64_t Engine::input_bytes(std::uint32_t node) const {
-  std::uint64_t bytes = 0;
-  for (const PlannedPort& port : plan_->nodes[node].ports)
-    if (const Value value = value_of(port.source); value != nullptr) bytes += value->size();
-  return bytes;
-}
-
-Value Engine::output(std::size_t number) const { return value_of(plan_->outputs[number].source); }
 
 }  // namespace orchid::flow

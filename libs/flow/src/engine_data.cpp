@@ -1,6 +1,7 @@
 // The half of the engine that looks after data objects: they are dropped when nobody needs them any
 // more, and what is lost is made again by the nodes that made it.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "flow/engine.h"
@@ -29,6 +30,7 @@ void Engine::drop(const PortType& type, const Value& value) {
   if (found == made_.end() || --found->second != 0) return;
   const DataId data = found->first;
   made_.erase(found);
+  in_files_.erase(data);
   // What the flow was given is its user's.
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (plan_->inputs[i].type.is_data() && data_of(*inputs_[i]) == data) return;
@@ -40,7 +42,8 @@ void Engine::drop_state(std::uint32_t node) {
   if (nodes_[node].has_own_state) drop(plan_->nodes[node].gives, nodes_[node].about);
 }
 
-/// As it was before it began. What it gave, and what it had reached, are gone.
+/// As it was before it began. What it gave, and what it had reached, are gone, but for a state that
+/// is in a file: it goes on from there.
 void Engine::set_back(std::uint32_t node) {
   NodeRun& run = nodes_[node];
   stop_calls_of(node);
@@ -53,8 +56,12 @@ void Engine::set_back(std::uint32_t node) {
       if (port.source.kind == Source::Kind::node) ++nodes_[port.source.index].uses;
   } else {
     drop_state(node);
+    if (!run.result.empty())
+      drop(plan_->nodes[node].gives, std::make_shared<const Bytes>(std::move(run.result)));
   }
   NodeRun fresh;
+  fresh.kept = std::move(run.kept);
+  fresh.kept_step = run.kept_step;
   fresh.missing = run.missing;
   fresh.uses = run.uses;
   fresh.remakes = run.remakes;
@@ -89,29 +96,53 @@ void Engine::make_again(std::uint32_t node) {
   }
 }
 
+void Engine::tell_lost(const OpenCall& call, const CallFailed& event) {
+  actions_.emplace_back(AttemptFailed{.node = call.node,
+                                      .part = part_of(call.node, call.work),
+                                      .attempt = ++nodes_[call.node].remakes,
+                                      .outcome = event.outcome,
+                                      .message = event.message + "; it is made again",
+                                      .again = true});
+}
+
 /// False: none of it can be made again, or that was tried often enough.
 bool Engine::make_again_for(const OpenCall& call, const CallFailed& event) {
   const std::uint32_t node = call.node;
   const PlannedNode& planned = plan_->nodes[node];
   NodeRun& run = nodes_[node];
-  const auto is_lost = [&event](const Bytes& value) {
-    return event.lost.empty() || std::ranges::find(event.lost, data_of(value)) != event.lost.end();
+  if (call.work.keeps && !run.result.empty() && run.remakes != most_remakes) {
+    tell_lost(call, event);
+    make_result_again(node);
+    return true;
+  }
+  const auto is_named = [&event](const Bytes& value) {
+    return std::ranges::find(event.lost, data_of(value)) != event.lost.end();
+  };
+  const bool state_is_data = planned.gives.is_data();
+  const bool has_state = state_is_data && run.has_own_state;
+  std::vector<std::uint32_t> sources;  // of what the call was given
+  for (std::size_t i = 0; i < planned.ports.size() && !call.work.keeps; ++i)
+    if (made_by_node(planned.ports[i]) && (i != 0 || !has_state))
+      sources.push_back(planned.ports[i].source.index);
+  // Where nobody says what is lost, it is what is in no file; or all, if there is nothing else.
+  const auto in_file = [this](const Bytes& value) { return in_files_.contains(data_of(value)); };
+  const bool all_in_files =
+      (!has_state || in_file(*run.about)) &&
+      std::ranges::all_of(sources, [&](std::uint32_t one) { return in_file(*nodes_[one].value); });
+  const auto is_lost = [&](const Bytes& value) {
+    return is_named(value) || (event.lost.empty() && (all_in_files || !in_file(value)));
   };
   std::vector<std::uint32_t> makers;
-  for (const PlannedPort& port : planned.ports)
-    if (made_by_node(port) && is_lost(*nodes_[port.source.index].value))
-      makers.push_back(port.source.index);
-  const bool state_is_data = planned.gives.is_data();
-  const bool own_state = state_is_data && run.has_own_state && is_lost(*run.about);
+  std::ranges::copy_if(sources, std::back_inserter(makers),
+                       [&](std::uint32_t one) { return is_lost(*nodes_[one].value); });
+  const bool own_state = has_state && is_lost(*run.about);
   const bool next_state =
       state_is_data && call.work.judges && is_lost(run.judged.at(call.work.index));
   if ((makers.empty() && !own_state && !next_state) || run.remakes == most_remakes) return false;
-  actions_.emplace_back(AttemptFailed{.node = node,
-                                      .part = part_of(node, call.work),
-                                      .attempt = ++run.remakes,
-                                      .outcome = event.outcome,
-                                      .message = event.message + "; it is made again",
-                                      .again = true});
+  tell_lost(call, event);
+  if (run.kept != nullptr &&
+      (is_named(*run.kept) || (event.lost.empty() && own_state && *run.kept == *run.about)))
+    forget_kept(node);
   if (next_state && makers.empty() && !own_state) {  // one step makes it
     run.judged.erase(call.work.index);
     run.again.push_back({.index = call.work.index});

@@ -24,6 +24,11 @@ void Engine::take_result(const OpenCall& call, Bytes output) {
   const PlannedNode& planned = plan_->nodes[call.node];
   NodeRun& run = nodes_[call.node];
   run.failures.erase(call.work.index);
+  if (call.work.keeps) return take_kept(call.node);
+  if (planned.is_step) {
+    StepResult given = step_result(std::move(output));
+    return take_step(call.node, std::move(given.state), given.done);
+  }
   if (is_branching(planned.kind))
     return take_branching(call.node, call.work.index, std::move(output));
   const bool is_all = run.stage == Stage::merge || planned.kind == NodeKind::call ||
@@ -78,19 +83,8 @@ void Engine::take_pieces(std::uint32_t node, Value pieces) {
 void Engine::take_item(std::uint32_t node, const Work& work, Bytes output) {
   const PlannedNode& planned = plan_->nodes[node];
   NodeRun& run = nodes_[node];
-  if (planned.kind == NodeKind::iterate) {
-    ++run.step;
-    if (run.step >= planned.times) {
-      end_node(node, std::move(output));
-      return;
-    }
-    count_data(planned.gives, output);
-    drop_state(node);
-    run.about = std::make_shared<const Bytes>(std::move(output));
-    run.has_own_state = true;
-    set_stage(run, Stage::main, 1);
-    return;
-  }
+  if (planned.kind == NodeKind::iterate)
+    return take_step(node, std::move(output), /*is_last=*/false);
   const bool gathers = !ends_early(planned);
   Bytes kept;
   if (gathers)
@@ -133,23 +127,37 @@ void Engine::end_stage(std::uint32_t node) {
     end_node(node, std::move(one));
   } else if (planned.merge.exists()) {
     run.about = std::make_shared<const Bytes>(std::move(all));
+    run.pieces = run.total;
     set_stage(run, Stage::merge, 1);
   } else {
     end_node(node, std::move(all));
   }
 }
 
+/// What is to be kept as a file is, before anybody has it.
 void Engine::end_node(std::uint32_t node, Bytes output) {
+  if (!plan_->nodes[node].keeps_value) return finish_node(node, std::move(output));
+  NodeRun& run = nodes_[node];
+  stop_calls_of(node);
+  run.again.clear();
+  run.judged.clear();
+  count_data(plan_->nodes[node].gives, output);
+  run.result = std::move(output);
+  begin_keeping(node);
+}
+
+void Engine::finish_node(std::uint32_t node, Bytes output) {
   const PlannedNode& planned = plan_->nodes[node];
   NodeRun& run = nodes_[node];
   stop_calls_of(node);
   count_data(planned.gives, output);
   drop_state(node);
+  forget_kept(node);
   NodeRun done;
   done.state = NodeState::done;
   done.uses = run.uses;
   done.step = run.step;
-  done.total = run.stage == Stage::main ? run.total : 1;
+  done.total = run.stage == Stage::main ? run.total : std::max<std::uint64_t>(run.pieces, 1);
   done.in_order = run.stage == Stage::main && ends_early(planned) ? run.in_order : done.total;
   if (is_branching(planned.kind)) done.total = done.in_order = progress_of_branching(run).total;
   done.is_queued = run.is_queued;
@@ -177,8 +185,10 @@ void Engine::end_node(std::uint32_t node, Bytes output) {
 /// Its value, if no node needs it any more, and nobody outside.
 void Engine::forget_unused(std::uint32_t node) {
   NodeRun& run = nodes_[node];
-  if (run.uses != 0 || plan_->nodes[node].is_output || run.value == nullptr) return;
-  drop(plan_->nodes[node].gives, run.value);
+  const PlannedNode& planned = plan_->nodes[node];
+  const bool is_wanted = run.uses != 0 || planned.is_output || planned.keeps_value;
+  if (is_wanted || run.value == nullptr) return;
+  drop(planned.gives, run.value);
   run.value = nullptr;
 }
 
@@ -199,6 +209,7 @@ std::string Engine::part_of(std::uint32_t node, const Work& work) const {
   const PlannedNode& planned = plan_->nodes[node];
   const NodeRun& run = nodes_[node];
   if (is_branching(planned.kind)) return part_of_branching(node, work);
+  if (work.keeps) return "its file";
   if (run.stage == Stage::partition) return "partition";
   if (run.stage == Stage::merge) return "merge";
   const std::string asked = work.judges ? "until of " : "";
@@ -244,6 +255,7 @@ void Engine::rewind(NodeRun& run) {
   run.again.clear();
   run.judged.clear();
   run.open = 0;
+  if (run.keeping) run.again.push_back({.keeps = true});
   rewind_branching(run);
 }
 

@@ -130,6 +130,7 @@ struct EngineSnapshot {
 
   static Json json_of_node(const NodeRun& run) {
     Json json{{"state", to_string(run.state)}};
+    if (run.kept != nullptr) json["kept"] = {run.kept_step, json_of(*run.kept)};
     if (run.state == NodeState::done) {
       if (run.value) json["value"] = json_of(*run.value);
       json["total"] = run.total;
@@ -140,12 +141,15 @@ struct EngineSnapshot {
     if (run.about == nullptr) return json;
     json["about"] = json_of(*run.about);
     json["stage"] = static_cast<int>(run.stage);
+    if (run.stage == Stage::merge) json["pieces"] = run.pieces;
     json["step"] = run.step;
     json["total"] = run.total;
     json["in_order"] = run.in_order;
     json["gathered"] = {run.gathered.count(), json_of(run.gathered.bytes())};
     for (const auto& [index, ahead] : run.ahead)
       json["ahead"].push_back({index, json_of(ahead.result), ahead.pieces});
+    if (run.state_step != run.step) json["state_step"] = run.state_step;
+    if (run.keeping) json["keeping"] = json_of(run.result);
     if (run.master != nullptr) json["master"] = json_of_master(*run.master);
     if (run.tree != nullptr) json["tree"] = json_of_tree(*run.tree);
     if (!run.last.empty()) json["last"] = json_of(run.last);
@@ -156,7 +160,7 @@ struct EngineSnapshot {
   static std::string write(const Engine& engine) {
     Json nodes = Json::array();
     for (std::size_t i = 0; i < engine.nodes_.size(); ++i)
-      if (engine.nodes_[i].state != NodeState::waiting)
+      if (engine.nodes_[i].state != NodeState::waiting || engine.nodes_[i].kept != nullptr)
         nodes.push_back({i, json_of_node(engine.nodes_[i])});
     Json rounds = Json::array();
     for (std::size_t i = 0; i < engine.nodes_.size(); ++i)
@@ -187,8 +191,15 @@ struct EngineSnapshot {
   static void read_node(Engine& engine, std::uint32_t node, const Json& json) {
     const PlannedNode& planned = engine.plan_->nodes[node];
     NodeRun& run = engine.nodes_[node];
-    run.state = named<NodeState>(json.at("state"), NodeState::running, NodeState::done,
-                                 NodeState::failed, NodeState::cancelled);
+    run.state = named<NodeState>(json.at("state"), NodeState::waiting, NodeState::running,
+                                 NodeState::done, NodeState::failed, NodeState::cancelled);
+    must(run.state != NodeState::waiting || json.contains("kept"));
+    if (json.contains("kept")) {
+      must(planned.kind == NodeKind::iterate && planned.gives.is_data());
+      run.kept_step = json.at("kept").at(0).get<std::uint64_t>();
+      run.kept = std::make_shared<const Bytes>(bytes_of(json.at("kept").at(1)));
+      must(fits(planned.gives, *run.kept));
+    }
     if (run.state == NodeState::done) {
       read_done(run, planned, json);
       return;
@@ -203,6 +214,7 @@ struct EngineSnapshot {
     run.stage = static_cast<Stage>(stage);
     run.step = json.at("step").get<std::uint64_t>();
     run.total = json.at("total").get<std::uint64_t>();
+    run.pieces = json.value("pieces", std::uint64_t{0});
     run.in_order = json.at("in_order").get<std::uint64_t>();
     must(run.in_order < run.total || is_branching(planned.kind));
     const Json& gathered = json.at("gathered");
@@ -215,10 +227,20 @@ struct EngineSnapshot {
     for (const Json& one : json.value("failures", Json::array()))
       run.failures[one.at(0).get<std::uint64_t>()] = one.at(1).get<unsigned>();
     if (json.contains("last")) run.last = bytes_of(json.at("last"));
-    run.has_own_state = planned.kind == NodeKind::iterate && run.step != 0;
+    run.state_step = json.value("state_step", run.step);
+    run.has_own_state = planned.kind == NodeKind::iterate && run.state_step != 0;
+    read_keeping(run, planned, json);
     if (is_branching(planned.kind)) return read_branching(run, planned, json);
     check(engine, node);
     Engine::rewind(run);
+  }
+
+  static void read_keeping(NodeRun& run, const PlannedNode& planned, const Json& json) {
+    run.keeping = json.contains("keeping");
+    if (!run.keeping) return;
+    run.result = bytes_of(json.at("keeping"));
+    must(planned.gives.is_data());
+    must(run.result.empty() ? run.has_own_state : fits(planned.gives, run.result));
   }
 
   static void read_branching(NodeRun& run, const PlannedNode& planned, const Json& json) {
@@ -273,6 +295,17 @@ struct EngineSnapshot {
     must(run.total == (count_of(*run.about) + fan - 1) / fan);
   }
 
+  static void count_data_of(Engine& engine, std::uint32_t node) {
+    const PlannedNode& planned = engine.plan_->nodes[node];
+    const NodeRun& run = engine.nodes_[node];
+    if (run.value != nullptr) engine.count_data(planned.gives, *run.value);
+    if (run.has_own_state) engine.count_data(planned.gives, *run.about);
+    if (!run.result.empty()) engine.count_data(planned.gives, run.result);
+    if (run.kept != nullptr) engine.count_data(planned.gives, *run.kept);
+    if (run.kept != nullptr) engine.in_files_.insert(data_of(*run.kept));
+    if (run.value != nullptr && planned.keeps_value) engine.in_files_.insert(data_of(*run.value));
+  }
+
   /// What follows from the states of all nodes.
   static void derive(Engine& engine) {
     for (std::uint32_t i = 0; i < engine.nodes_.size(); ++i) {
@@ -288,8 +321,7 @@ struct EngineSnapshot {
       NodeRun& run = engine.nodes_[i];
       // What it was given may be on its way to be made again, for others.
       if (run.state == NodeState::done) run.missing = 0;
-      if (run.value != nullptr) engine.count_data(engine.plan_->nodes[i].gives, *run.value);
-      if (run.has_own_state) engine.count_data(engine.plan_->nodes[i].gives, *run.about);
+      count_data_of(engine, i);
       if (run.state == NodeState::done)
         must(run.value != nullptr || (run.uses == 0 && !engine.plan_->nodes[i].is_output));
       else

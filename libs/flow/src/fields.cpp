@@ -3,10 +3,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "foundation/amounts.h"
 #include "foundation/numbers.h"
 
 namespace orchid::flow {
+
+bool is_name(std::string_view text) {
+  constexpr std::size_t longest = 64;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !text.empty() && text.size() <= longest && is_letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) {
+           return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+         });
+}
 
 Word word_of(const Item& item, std::string_view what, FaultList& faults) {
   if (item.kind == ItemKind::scalar && !item.text.empty())
@@ -90,6 +101,15 @@ std::chrono::nanoseconds Fields::duration(std::string_view name,
   if (duration) return *duration;
   faults_.add(item->place, fmt::format("'{}' of {}: {}", name, what_, duration.error().message));
   return otherwise;
+}
+
+bool Fields::flag(std::string_view name) {
+  const Item* item = find(name);
+  if (item == nullptr) return false;
+  if (item->kind == ItemKind::scalar && !item->quoted && item->text == "true") return true;
+  if (item->kind != ItemKind::scalar || item->quoted || item->text != "false")
+    faults_.add(item->place, fmt::format("'{}' of {} must be true or false", name, what_));
+  return false;
 }
 
 std::vector<std::pair<Word, Word>> Fields::pairs(std::string_view name) {

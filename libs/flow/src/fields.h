@@ -46,6 +46,8 @@ class Fields {
                                      std::uint32_t otherwise);
   [[nodiscard]] std::chrono::nanoseconds duration(std::string_view name,
                                                   std::chrono::nanoseconds otherwise);
+  /// False if it is not there.
+  [[nodiscard]] bool flag(std::string_view name);
   /// The fields of a map whose values are texts.
   [[nodiscard]] std::vector<std::pair<Word, Word>> pairs(std::string_view name);
   [[nodiscard]] Place place() const { return item_.place; }
@@ -56,6 +58,9 @@ class Fields {
   FaultList& faults_;
   std::set<std::string, std::less<>> asked_;
 };
+
+/// Whether it can be the name of something in a flow.
+[[nodiscard]] bool is_name(std::string_view text);
 
 /// A text, or a fault that says what `what` must be.
 [[nodiscard]] Word word_of(const Item& item, std::string_view what, FaultList& faults);

@@ -66,7 +66,8 @@ class Prospect {
       case NodeKind::iterate:
         one.calls = node.times;
         one.why = fmt::format("at most {} steps", node.times);
-        if (node.ends != Until::never) one.calls = std::nullopt;
+        if (node.is_step) one.why = batches_of(node);
+        if (node.is_step || node.ends != Until::never) one.calls = std::nullopt;
         break;
       case NodeKind::map:
         count_pieces(number);
@@ -84,6 +85,12 @@ class Prospect {
     one.at_once = options_.at_once;
     if (node.window != 0) one.at_once = std::min(one.at_once, node.window);
     if (node.kind == NodeKind::iterate) one.at_once = 1;
+  }
+
+  static std::string batches_of(const PlannedNode& node) {
+    const std::string most = node.times == no_bound ? "" : fmt::format(", at most {}", node.times);
+    return fmt::format("batches of {} until {} is done{}", batch_text(node), node.main.function,
+                       most);
   }
 
   void count_pieces(std::uint32_t number) {

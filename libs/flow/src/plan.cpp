@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "foundation/amounts.h"
 #include "scope.h"
 
 namespace orchid::flow {
@@ -30,7 +31,11 @@ class Flattening {
     for (const std::size_t number : scope.order) {
       const ScopeNode& node = scope.nodes[number];
       std::vector<Source> sources;
-      for (const auto& source : node.sources) sources.push_back(resolve(*source));
+      for (const auto& source : node.sources) {
+        sources.push_back(resolve(*source));
+        if (source->durable && sources.back().kind == Source::Kind::node)
+          plan_.nodes[sources.back().index].keeps_value = true;
+      }
       gives[number] = node.flow ? add(*node.flow, prefix + node.name + "/", sources)
                                 : std::vector{add_node(node, prefix, sources)};
     }
@@ -97,7 +102,11 @@ std::string calls_of(const PlannedNode& node) {
   add("else ", node.if_false);
   add(hands_out ? "gather " : divides ? "combine " : "merge ", node.merge);
   if (node.kind == NodeKind::reduce) text += fmt::format(", groups of {}", node.fan);
-  if (node.kind == NodeKind::iterate) text += fmt::format(", at most {} times", node.times);
+  if (node.is_step) text += fmt::format(", in batches of {}", batch_text(node));
+  if (node.kind == NodeKind::iterate && node.times != no_bound)
+    text += fmt::format(", at most {} times", node.times);
+  if (node.durable != 0) text += fmt::format(", each {}. state kept as a file", node.durable);
+  if (node.keeps_value && node.durable == 0) text += ", kept as a file";
   add("until ", node.until);
   if (node.ends == Until::found) text += ", until found";
   return text;
@@ -115,7 +124,9 @@ std::string signature_text(const PlannedNode& node) {
   for (const PlannedCall* call :
        {&node.main, &node.partition, &node.merge, &node.if_false, &node.until})
     text += fmt::format("{} {} {};", call->function, call->signature, fmt::join(call->ports, ","));
-  return text + fmt::format("{} {} {}", node.fan, node.times, to_string(node.pieces));
+  text += fmt::format("{} {} {}", node.fan, node.times, to_string(node.pieces));
+  if (node.is_step) text += fmt::format(" {} {}", node.budget.count(), node.steps);
+  return text + (node.keeps_value ? fmt::format(" kept {}", node.durable) : "");
 }
 
 std::string escaped(std::string_view text) {
@@ -148,6 +159,12 @@ Plan plan_of(const Scope& scope) {
     whole.append(reinterpret_cast<const char*>(constant->data()), constant->size());
   plan.fingerprint = fingerprint_of(whole);
   return plan;
+}
+
+std::string batch_text(const PlannedNode& node) {
+  std::string text = node.budget.count() == 0 ? "" : to_duration_text(node.budget);
+  if (node.steps != 0) text += fmt::format("{}{} steps", text.empty() ? "" : " or ", node.steps);
+  return text;
 }
 
 const std::string& exact_name(const Plan& plan, const std::string& function) {

@@ -34,6 +34,12 @@ PortType span_of(const PortType& element) {
   return span;
 }
 
+PortType state_of(const PortType& step) {
+  PortType state = step;
+  state.type.is_step = false;
+  return state;
+}
+
 PortType gathered(const PortType& result) { return result.is_element() ? span_of(result) : result; }
 
 Result<FunctionType> parse_function_type(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "flow/checker.h"
 #include "flow/plan.h"
 
 namespace orchid::flow {
@@ -17,6 +18,7 @@ struct ScopeSource {
   std::size_t index = 0;   // of an input or a node
   std::size_t output = 0;  // of a node that is a flow, which of its outputs
   Value constant;
+  bool durable = false;  // what goes over the edge is kept as a file
 };
 
 struct Scope;
@@ -42,6 +44,12 @@ struct Scope {
   std::vector<ScopeOutput> outputs;
   std::vector<std::size_t> order;  // of nodes: each behind those that it needs
 };
+
+/// What can be connected to a node.
+[[nodiscard]] NodeShape shape_of(const ScopeNode& node);
+
+/// A fault if the plan has something durable, and nobody keeps data as files.
+void find_files(const Document& document, const Surroundings& surroundings, Checked& checked);
 
 /// Of a scope without faults.
 [[nodiscard]] Plan plan_of(const Scope& scope);

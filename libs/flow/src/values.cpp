@@ -51,6 +51,11 @@ module::Signature giving(const PortType& type) { return {.result = type.type, .a
 
 bool fits(const PortType& type, std::span<const std::byte> bytes) {
   if (type.is_bytes) return true;
+  if (type.is_step()) {
+    constexpr std::size_t head = module::step_head_bytes;
+    return bytes.size() >= head && count_of(bytes) <= 1 &&
+           fits(state_of(type), bytes.subspan(head));
+  }
   if (type.is_nothing()) return bytes.empty();
   if (type.is_data()) return bytes.size() == sizeof(DataId);
   const std::size_t element = type.type.element_size();
@@ -125,6 +130,20 @@ Gathering Gathering::of(std::uint64_t count, Bytes bytes) {
   gathering.count_ = count;
   gathering.bytes_ = std::move(bytes);
   return gathering;
+}
+
+StepResult step_result(Bytes bytes) {
+  StepResult result{.done = count_of(bytes) == 1,
+                    .steps = count_of(std::span(bytes).subspan(sizeof(std::uint64_t))),
+                    .state = {}};
+  bytes.erase(bytes.begin(), bytes.begin() + module::step_head_bytes);
+  result.state = std::move(bytes);
+  return result;
+}
+
+void append_budget(std::chrono::nanoseconds time, std::uint64_t steps, Bytes& out) {
+  append_count(out, static_cast<std::uint64_t>(time.count()));
+  append_count(out, steps);
 }
 
 DataId data_of(std::span<const std::byte> bytes) {

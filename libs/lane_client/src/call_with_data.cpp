@@ -13,10 +13,10 @@ namespace orchid::lane_client {
 Result<std::uint64_t> send_with_data(transport::LaneClient& client, transport::LaneCall call,
                                      std::span<const DataId> data) {
   constexpr std::size_t small = 4096;
-  const std::size_t table = data_table_bytes(data.size());
+  const std::size_t table = data_table_bytes(data.size(), call.input.size());
   const std::size_t size = table + call.input.size();
   const auto write_to = [&](std::span<std::byte> room) {
-    write_data_table(data, room);
+    write_data_table(data, call.input.size(), room);
     std::ranges::copy(call.input, room.subspan(table).begin());
     call.input = room;
     call.flags |= flag_data;

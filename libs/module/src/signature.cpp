@@ -88,6 +88,7 @@ class Parser {
 
   Result<Type> parse_type(bool is_result) {
     if (is_result && take("void")) return Type{};
+    if (is_result && take("step<")) return parse_step();
     if (take("string")) return Type{.kind = TypeKind::string};
     const bool is_data = take("data<");
     if (!is_data && !take("span<")) return parse_element(TypeKind::scalar, TypeKind::structure);
@@ -95,6 +96,14 @@ class Parser {
     auto type = parse_element(kind, kind);
     if (type && !take(">")) return expected("'>'");
     return type;
+  }
+
+  Result<Type> parse_step() {
+    auto state = parse_type(false);
+    if (!state) return state;
+    if (!take(">")) return expected("'>'");
+    state->is_step = true;
+    return state;
   }
 
   Result<Type> parse_element(TypeKind if_scalar, TypeKind if_structure) {
@@ -150,6 +159,11 @@ std::size_t Type::element_size() const {
 }
 
 std::string to_string(const Type& type) {
+  if (type.is_step) {
+    Type state = type;
+    state.is_step = false;
+    return "step<" + to_string(state) + ">";
+  }
   if (type.kind == TypeKind::nothing) return "void";
   if (type.kind == TypeKind::string) return "string";
   std::string element(to_string(type.scalar));

@@ -246,6 +246,18 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// {"done": false, "steps": 12, "state": …}
+Result<std::string> decode_step(const Type& type, std::span<const std::byte> bytes) {
+  const auto done = load<std::uint64_t>(bytes, 0);
+  const auto steps = load<std::uint64_t>(bytes, sizeof(std::uint64_t));
+  if (!done || !steps || *done > 1) return wrong_result(type, bytes.size());
+  Signature inner{.result = type, .arguments = {}};
+  inner.result.is_step = false;
+  auto state = decode_result(inner, bytes.subspan(step_head_bytes));
+  if (!state) return state;
+  return fmt::format(R"({{"done":{},"steps":{},"state":{}}})", *done == 1, *steps, *state);
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> encode_arguments(const Signature& signature, std::string_view json) {
@@ -289,6 +301,7 @@ Result<std::vector<std::byte>> encode_arguments(const Signature& signature,
 
 Result<std::string> decode_result(const Signature& signature, std::span<const std::byte> bytes) {
   const Type& type = signature.result;
+  if (type.is_step) return decode_step(type, bytes);
   if (type.kind == TypeKind::nothing) {
     if (!bytes.empty()) return wrong_result(type, bytes.size());
     return "null";

@@ -266,8 +266,11 @@ std::optional<ProcessEnd> ChildProcess::wait(std::chrono::milliseconds longest) 
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(give_up - steady_clock::now()).count();
     if (left <= 0) return std::nullopt;
+    // Without a pidfd, for which no descriptor was left, nothing tells us.
+    constexpr std::chrono::milliseconds::rep look_every = 1;
+    const auto pause = process_ ? left : std::min(left, look_every);
     pollfd process{.fd = process_.get(), .events = POLLIN, .revents = 0};
-    (void)::poll(&process, 1, static_cast<int>(left));
+    (void)::poll(&process, 1, static_cast<int>(pause));
   }
 }
 

@@ -124,6 +124,15 @@ struct DataEncoder {
   Json operator()(const DataNotDigested& m) const {
     return with_reason(with_data_id("data_not_digested", m.data), m);
   }
+  Json operator()(const FileData& m) const {
+    Json json = with_data_id("file_data", m.data);
+    if (m.expires_in) json["expires_in_ms"] = m.expires_in->count();
+    return json;
+  }
+  Json operator()(const DataFiled& m) const { return with_data_id("data_filed", m.data); }
+  Json operator()(const DataNotFiled& m) const {
+    return with_reason(with_data_id("data_not_filed", m.data), m);
+  }
   Json operator()(const FindData& m) const {
     return {{"type", "find_data"},
             {"question", m.question},

@@ -103,6 +103,16 @@ Message parse_transfer(const JsonObject& f) {
   return m;
 }
 
+std::optional<DataMessage> parse_file_message(const JsonObject& f, std::string_view type) {
+  if (type == "data_filed") return DataFiled{parse_data(f)};
+  if (type == "data_not_filed")
+    return DataNotFiled{parse_data(f), f.parsed("code", parse_error_code), f.text("message")};
+  if (type != "file_data") return std::nullopt;
+  FileData file{.data = parse_data(f)};
+  if (f.has("expires_in_ms")) file.expires_in = parse_data_time(f, "expires_in_ms");
+  return file;
+}
+
 std::optional<DataMessage> parse_copy_message(const JsonObject& f, std::string_view type) {
   if (type == "wish_copies") return WishCopies{parse_data(f), parse_copies(f)};
   if (type == "spare_data") return SpareData{parse_data(f)};
@@ -203,6 +213,7 @@ std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_v
   if (type == "data_digest") return DataDigest{data(), parse_data_digest(f)};
   if (type == "data_not_digested")
     return DataNotDigested{data(), f.parsed("code", parse_error_code), f.text("message")};
+  if (auto file = parse_file_message(f, type)) return file;
   if (auto copy = parse_copy_message(f, type)) return copy;
   return parse_data_of_call(f, type);
 }

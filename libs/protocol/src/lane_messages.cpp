@@ -28,6 +28,7 @@ Json to_json(const LaneClaim& m) {
   if (!m.address.empty()) json["address"] = m.address;
   if (m.knows_compiling) json["knows_compiling"] = true;
   if (m.knows_progress) json["knows_progress"] = true;
+  if (m.members != 0) json["members"] = m.members;
   return json;
 }
 Json to_json(const LaneClaimed& m) {
@@ -199,6 +200,9 @@ LaneClaim parse_claim(const JsonObject& f) {
   if (f.has("address")) m.address = f.text("address", 512);
   if (f.has("knows_compiling")) m.knows_compiling = f.flag("knows_compiling");
   if (f.has("knows_progress")) m.knows_progress = f.flag("knows_progress");
+  if (f.has("members"))
+    m.members = f.number<std::uint32_t>("members",
+                                        {.least = crew::least_members, .most = crew::most_members});
   return m;
 }
 

@@ -21,6 +21,7 @@ std::optional<ControlMessage> refusal_of(const JsonObject& f, std::string_view t
     return DataNotFetched{
         .data = data(), .transfer = number("transfer"), .have = {}, .code = code, .message = why};
   if (type == "digest_data") return DataNotDigested{data(), code, why};
+  if (type == "file_data") return DataNotFiled{data(), code, why};
   if (type == "find_data" || type == "publish_data")
     return DataDeclined{number("question"), code, why};
   if (type == "spare_for") return DataSpared{number("question"), false};

@@ -84,7 +84,8 @@ elif [ -z "$cores" ]; then
   set -- "$@" --cores "$SLURM_CPUS_ON_NODE"
 fi
 if [ "$host_identity" = node ]; then
-  set -- "$@" --host-id "$(cat /proc/sys/kernel/random/boot_id)/$SLURMD_NODENAME"
+  node=${SLURM_CLUSTER_NAME:+$SLURM_CLUSTER_NAME/}$SLURMD_NODENAME
+  set -- "$@" --host-id "$(cat /proc/sys/kernel/random/boot_id)/$node"
 fi
 if [ "$lane_listen" = auto ]; then
   host=${gateway%:*}; host=${host#[}; host=${host%]}

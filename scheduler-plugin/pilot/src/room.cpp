@@ -43,8 +43,10 @@ void take(Room& room, const WorkerShape& shape, std::uint32_t workers) {
 }
 
 bool suits(const WorkerRequest& worker, const Node& node) {
-  return placement::misfit_of({node.name, node.architecture, node.kind, node.features}, worker) ==
-         placement::Reason::fits;
+  // Of the demand only that which their cluster may serve reaches nodes: see situation.h.
+  static const std::string cluster;
+  return placement::misfit_of({node.name, cluster, node.architecture, node.kind, node.features},
+                              worker) == placement::Reason::fits;
 }
 
 std::optional<std::string> why_on_no_node(const WorkerRequest& worker, const WorkerShape& shape,

@@ -55,12 +55,20 @@ void join(const JsonObject& host, const JsonObject& executor, Joined& one) {
     one.ends_in = milliseconds(grant.number<std::int64_t>("ends_in_ms"));
 }
 
-std::map<std::uint64_t, Joined> joined_by_job(const JsonObject& hosts) {
+/// Of another cluster than that of these pilots, as far as both are known: its jobs may have the
+/// same numbers.
+bool is_elsewhere(const JsonObject& grant, const std::string& cluster) {
+  const std::string told = grant.text("cluster");
+  return !cluster.empty() && !told.empty() && told != cluster;
+}
+
+std::map<std::uint64_t, Joined> joined_by_job(const JsonObject& hosts, const std::string& cluster) {
   std::map<std::uint64_t, Joined> joined;
   for (const JsonObject& host : hosts.objects("hosts"))
     for (const JsonObject& executor : host.objects("executors")) {
       const JsonObject grant = executor.object("grant").optional();
-      if (grant.text("source") == "pilot" && executor.optional().text("state") == "connected")
+      if (grant.text("source") == "pilot" && executor.optional().text("state") == "connected" &&
+          !is_elsewhere(grant, cluster))
         join(host, executor, joined[grant.number<std::uint64_t>("job")]);
     }
   return joined;
@@ -192,6 +200,15 @@ std::vector<placement::WorkerDemand> demand_of(const JsonObject& told) {
   return demand;
 }
 
+/// What is wanted in another cluster is for the pilots of that one. All nodes of pilots are in one
+/// cluster, so that the rest of the demand need not name it.
+void leave_to_others(std::vector<placement::WorkerDemand>& demand, const std::string& cluster) {
+  std::erase_if(demand, [&](const placement::WorkerDemand& one) {
+    return !cluster.empty() && !one.worker.cluster.empty() && one.worker.cluster != cluster;
+  });
+  for (placement::WorkerDemand& one : demand) one.worker.cluster.clear();
+}
+
 /// In one of them, as far as anybody says.
 bool is_in(const JsonObject& node, const std::vector<std::string>& wanted) {
   const auto partitions = node.texts("partitions");
@@ -211,7 +228,8 @@ Result<Situation> situation_of(std::string_view hosts, const std::vector<PilotJo
   const JsonObject told = document.root();
   Situation situation;
   situation.demand = demand_of(told.object("demand"));
-  const auto joined = joined_by_job(told);
+  leave_to_others(situation.demand, destination.cluster);
+  const auto joined = joined_by_job(told, destination.cluster);
   for (const PilotJob& job : jobs)
     if (!job.has_ended()) situation.pilots.push_back(pilot_of(job, joined, now));
   for (const JsonObject& cluster : told.optional().objects("clusters")) {

@@ -100,6 +100,7 @@ Result<void> Book::put_host(Host description, LossList& losses) {
 }
 
 void Book::describe(HostEntry& host, Host description) {
+  host.cluster = clusters_.number_of(description.cluster);
   host.architecture = architectures_.number_of(description.architecture);
   host.features = {};
   for (const std::string& feature : description.features)
@@ -171,7 +172,8 @@ void Book::put_grant(Grant grant, HostNumber host, LossList& losses) {
 /// Its class; it becomes used thereby.
 void Book::classify(Slot& slot) {
   const HostEntry& host = hosts_[slot.host];
-  HostClass wanted{.architecture = host.architecture,
+  HostClass wanted{.cluster = host.cluster,
+                   .architecture = host.architecture,
                    .kind = host.description.kind,
                    .features = host.features,
                    .models = {},

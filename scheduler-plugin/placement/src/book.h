@@ -66,6 +66,7 @@ struct alignas(64) HostEntry {
   std::int64_t cores_since_report = 0;  // leased less closed
   std::optional<double> watts;          // as reported
   Host description;
+  std::uint32_t cluster = 0;
   std::uint32_t architecture = 0;
   CoreSet features;
   CoreSet cores;
@@ -99,6 +100,7 @@ class LossList {
 class Book {
  public:
   // Names.
+  [[nodiscard]] const Names& clusters() const { return clusters_; }
   [[nodiscard]] const Names& architectures() const { return architectures_; }
   [[nodiscard]] const Names& features() const { return features_; }
   [[nodiscard]] const Names& models() const { return models_; }
@@ -171,6 +173,7 @@ class Book {
   void set_unavailable(Slot& slot, Reason reason);
   [[nodiscard]] Reason availability(const HostEntry& host, const Slot& slot) const;
 
+  Names clusters_;
   Names architectures_;
   Names features_;
   Names models_;

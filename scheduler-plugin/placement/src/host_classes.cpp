@@ -20,6 +20,7 @@ std::uint32_t Names::find(const std::string& name) const {
 Reason class_misfit(const HostClass& host_class, const Needs& needs) {
   if (host_class.owner && *host_class.owner != needs.tenant) return Reason::owner_only;
   if (host_class.own_host_only && !needs.on_client_host) return Reason::unreachable;
+  if (needs.cluster && *needs.cluster != host_class.cluster) return Reason::other_cluster;
   if (needs.architecture && *needs.architecture != host_class.architecture)
     return Reason::wrong_architecture;
   if (needs.images && !needs.images->contains(host_class.architecture)) return Reason::no_image;
@@ -35,7 +36,7 @@ Reason class_misfit(const HostClass& host_class, const Needs& needs) {
 namespace {
 
 std::string key_of(const HostClass& host_class) {
-  return fmt::format("{} {} {}; {}; {}{}", host_class.architecture,
+  return fmt::format("{} {} {} {}; {}; {}{}", host_class.cluster, host_class.architecture,
                      static_cast<int>(host_class.kind), to_string(host_class.features),
                      to_string(host_class.models),
                      host_class.owner ? std::to_string(host_class.owner->value()) : "",

@@ -26,6 +26,7 @@ class Names {
 };
 
 struct HostClass {
+  std::uint32_t cluster = 0;
   std::uint32_t architecture = 0;
   HostKind kind = HostKind::cpu;
   CoreSet features;               // numbers of names

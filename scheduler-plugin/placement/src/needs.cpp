@@ -36,6 +36,7 @@ Needs needs_of(const Book& book, const Request& request, const WorkerShape& shap
       std::max<std::chrono::nanoseconds>(wanted.lifetime, std::chrono::nanoseconds(1));
   needs.until = no_end - now <= lifetime ? no_end : now + lifetime;
   if (!shape.gpu_model.empty() && shape.gpus > 0) needs.model = book.models().find(shape.gpu_model);
+  if (!wanted.cluster.empty()) needs.cluster = book.clusters().find(wanted.cluster);
   if (!wanted.architecture.empty())
     needs.architecture = book.architectures().find(wanted.architecture);
   if (!wanted.images.empty()) needs.images = numbers_of(book.architectures(), wanted.images);

@@ -18,6 +18,7 @@ struct Needs {
   ByteCount memory;
   std::uint32_t gpus = 0;
   std::optional<std::uint32_t> model;
+  std::optional<std::uint32_t> cluster;
   std::optional<std::uint32_t> architecture;
   std::optional<CoreSet> images;  // numbers of architectures
   std::optional<HostKind> kind;

@@ -18,6 +18,7 @@ Reason name_misfit(const std::string& host, const WorkerRequest& request) {
 
 Reason misfit_of(const HostTraits& host, const WorkerRequest& request) {
   if (const Reason reason = name_misfit(host.name, request); reason != Reason::fits) return reason;
+  if (!request.cluster.empty() && request.cluster != host.cluster) return Reason::other_cluster;
   if (!request.architecture.empty() && request.architecture != host.architecture)
     return Reason::wrong_architecture;
   // Batch systems do not always tell the architecture of a node that is down.
@@ -56,6 +57,7 @@ std::string to_string(const WorkerRequest& request) {
   for (const WorkerShape& shape : request.alternatives) shapes.push_back(to_string(shape));
   std::string text = fmt::format("{}", fmt::join(shapes, ", or of "));
   if (!request.host.empty()) text += ", on the host " + request.host;
+  if (!request.cluster.empty()) text += ", in the cluster " + request.cluster;
   if (!request.data_at.value().empty()) text += ", where its data is";
   if (!request.avoid_host.empty())
     text += fmt::format(", not on {}", fmt::join(request.avoid_host, ", "));

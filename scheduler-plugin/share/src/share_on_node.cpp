@@ -22,7 +22,7 @@ Result<std::string> host_id_of(const OwnStep& own) {
   if (!id) return fail(std::move(id.error()));
   std::string text(as_text(*id));
   text.erase(text.find_last_not_of('\n') + 1);
-  return text + "/" + own.node;
+  return text + "/" + (own.cluster.empty() ? "" : own.cluster + "/") + own.node;
 }
 
 /// For functions on this node.

@@ -31,7 +31,8 @@ std::vector<std::string> executor_arguments(const HostConfiguration& site,
   add("--gateway-grace-s", std::to_string(offer.gateway_grace.count()));
   add("--scheduling", offer.gives_way ? "idle" : "normal");
   add("--bandwidth-cap", std::to_string(offer.bandwidth_cap.value));
-  if (site.host_is_node) add("--host-id", terms.boot_id + "/" + site.node);
+  const std::string cluster = site.cluster.empty() ? "" : site.cluster + "/";
+  if (site.host_is_node) add("--host-id", terms.boot_id + "/" + cluster + site.node);
   if (!terms.lane_listen.empty()) add("--lane-listen", terms.lane_listen);
   words.insert(words.end(), site.executor_options.begin(), site.executor_options.end());
   return words;

@@ -135,6 +135,19 @@ DataInfo Client::copy_data(std::string_view reference, const CopyOptions& option
                              .text());
 }
 
+DataInfo Client::keep_data(std::string_view reference, std::chrono::seconds for_at_least) {
+  std::string body;
+  if (for_at_least.count() > 0)
+    body = "{\"expires_in\":" + std::to_string(for_at_least.count()) + "}";
+  return sdk::parse_data(session_
+                             ->request({.method = "POST",
+                                        .target = data_path(reference) + "/durable",
+                                        .headers = {"Content-Type: application/json"},
+                                        .body = as_bytes(body),
+                                        .timeout = std::chrono::milliseconds(0)})
+                             .text());
+}
+
 void Client::remove_data(std::string_view reference) {
   (void)session_->request({.method = "DELETE", .target = data_path(reference)});
 }

@@ -1,5 +1,6 @@
 #include "orchid/flow.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -133,7 +134,11 @@ FlowPlace Flow::reduce(std::string_view name, const FlowReduce& reduce) {
 FlowPlace Flow::iterate(std::string_view name, const FlowIterate& iterate) {
   FlowJson node = node_of("iterate", iterate.node);
   node["function"] = iterate.function;
-  node["times"] = iterate.times;
+  const bool has_budget = iterate.budget.count() != 0 || iterate.steps != 0;
+  if (iterate.times != 0 || !has_budget) node["times"] = std::max(iterate.times, 1U);
+  if (iterate.budget.count() != 0) node["budget"] = milliseconds_text(iterate.budget);
+  if (iterate.steps != 0) node["steps"] = iterate.steps;
+  if (iterate.durable != 0) node["durable"] = iterate.durable;
   add_until(node, iterate.until_found, iterate.until);
   document_->nodes.set(name, node);
   return FlowPlace(std::string(name));
@@ -170,8 +175,10 @@ FlowPlace Flow::flow(std::string_view name, std::string_view file) {
   return FlowPlace(std::string(name));
 }
 
-void Flow::connect(const FlowPlace& from, const FlowPlace& to) {
-  document_->edges.push_back({{"from", from.name()}, {"to", to.name()}});
+void Flow::connect(const FlowPlace& from, const FlowPlace& to, const FlowEdge& edge) {
+  FlowJson json{{"from", from.name()}, {"to", to.name()}};
+  if (edge.durable) json["durable"] = true;
+  document_->edges.push_back(std::move(json));
 }
 
 void Flow::set(const FlowPlace& to, std::string_view json) {

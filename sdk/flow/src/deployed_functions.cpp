@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -68,6 +69,20 @@ KnownFunction DeployedFunctions::find(const std::string& text) {
   }
 }
 
+bool DeployedFunctions::may_keep_files() {
+  if (client_ == nullptr) return true;
+  const auto document = nlohmann::json::parse(client_->get("/v1/hosts"), nullptr, false);
+  if (!document.is_object() || !document.value("hosts", nlohmann::json()).is_array()) return true;
+  bool is_any = false;
+  for (const auto& host : document["hosts"])
+    for (const auto& executor : host.value("executors", nlohmann::json::array())) {
+      if (executor.value("state", "") != "connected" || !executor.contains("keeps_data")) continue;
+      if (executor.value("keeps_data", false)) return true;
+      is_any = true;
+    }
+  return !is_any;
+}
+
 Checked check_flow(const Document& document, DeployedFunctions& functions,
                    std::map<std::string, std::string>* opened) {
   return check(document,
@@ -77,7 +92,8 @@ Checked check_flow(const Document& document, DeployedFunctions& functions,
                       auto found = open_beside(file, beside);
                       if (found && opened != nullptr) opened->emplace(found->file, found->text);
                       return found;
-                    }});
+                    },
+                .keeps_files = [&] { return functions.may_keep_files(); }});
 }
 
 }  // namespace orchid::flow

@@ -142,6 +142,7 @@ class GatewayCalls final : public FlowCalls {
 
   void call(Waiting& next) {
     const CallId id = next.call.call;
+    if (next.call.keeps) return keep(next.call);
     if (next.key.empty())
       next.key = idempotency_key(key_, next.call, exact_name(plan_, next.call.function->function));
     InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
@@ -156,9 +157,31 @@ class GatewayCalls final : public FlowCalls {
       if (is_lost(error)) keep_key(next);
       CallFailed failed = failure_of(id, error);
       find_lost(client_, next.call.data, failed);
-      inbox_->put(std::move(failed));
+      auto told = wait_for_data(client_, {.given = next.call.data, .kept = next.call.kept},
+                                std::move(failed), [&] {
+                                  std::this_thread::sleep_for(restart_pause);
+                                  return !is_stopped(id);
+                                });
+      if (told) inbox_->put(std::move(*told));
     } catch (const std::exception& error) {  // no memory for a large answer
       inbox_->put(CallFailed{.call = id, .outcome = "system", .message = error.what()});
+    }
+  }
+
+  void keep(const StartCall& call) {
+    const auto give_up = Clock::now() + restart_patience;
+    while (!is_stopped(call.call)) {
+      if (auto told = try_to_keep(client_, call.call, call.data.at(0))) {
+        inbox_->put(std::move(*told));
+        return;
+      }
+      if (Clock::now() >= give_up) {
+        inbox_->put(CallFailed{.call = call.call,
+                               .outcome = "unreachable",
+                               .message = "no executor has kept the data as a file in time"});
+        return;
+      }
+      std::this_thread::sleep_for(restart_pause);
     }
   }
 

@@ -14,6 +14,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
+import two_clusters  # noqa: E402
 from gateway_process import gateway, wait_for  # noqa: E402
 from slurm_cluster import chosen, measured, started  # noqa: E402
 
@@ -251,11 +252,16 @@ def a_site_writes_its_own_source(_):
             expect(site.document("hosts")["clusters"] == [], "without a source there is no cluster")
 
 
+def one_gateway_serves_two_clusters(cluster):
+    two_clusters.serve(PROGRAMS, cluster)
+
+
 def main():
     slurm_cluster.skip_without_slurm()
     cases = [what_the_cluster_has_is_shown, requests_keep_their_budget_and_are_counted, batch_jobs_take_cores_and_give_them_back,
              a_drained_node_gets_nothing_new, the_source_is_started_again, without_slurmctld_calls_go_on, a_wrong_configuration_harms_nothing,
-             without_any_slurm_the_machine_itself_serves, a_site_writes_its_own_source]
+             without_any_slurm_the_machine_itself_serves, a_site_writes_its_own_source,
+             one_gateway_serves_two_clusters]
     cases, = chosen(cases, wanted=sys.argv[3:])
     with started(*NODES) as cluster:
         for case in cases:

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compile_bomb.h"
 #include "crew_fixture.h"
 #include "makes_modules.h"
 #include "orchid/function.h"
@@ -190,6 +191,24 @@ TEST_CASE("a crew has so many modules, and no more") {
   check_clear(error, ErrorKind::function_error);
   CHECK(error.message().find("has 64 modules that its calls have made") != std::string::npos);
   CHECK(walk_of(CrewFixture::entry(crew, "walk").invoke(1, bytes_of({.left = 3}))).left == 0);
+}
+
+TEST_CASE("a made module that takes too long to compile fails its call, and nobody waits for it") {
+  const auto bomb = make_compile_bomb(700);  // as much as the input of a call of a crew takes
+  LocalExecutor executor({.programs = PROGRAMS, .spare = 1, .compile_limit = milliseconds(1500)});
+  Crew crew = take_crew(std::make_unique<ExecutorCrews>(executor), {.workers = 2});
+  const CrewFunction deploy = maker(crew);
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  std::future<Reply> bombs =
+      deploy.async(1, plan_of({.how = tolerate}, bomb), {.deadline = seconds(60)});
+  CHECK(walk_of(walk.invoke(2, bytes_of({.left = 1, .stride = 0}))).left == 0);
+  CHECK(value_of<std::int32_t>(bombs.get()) == ORCHID_MODULE_TOO_COSTLY);
+  const Error error =
+      error_of([&] { (void)deploy.invoke(2, plan_of({}, bomb), {.deadline = seconds(60)}); });
+  check_clear(error, ErrorKind::function_error);
+  CHECK(error.message().starts_with("compile_limit: "));
+  CHECK(walk_of(walk.invoke(1, bytes_of({.left = 3}))).left == 0);
+  CHECK(crew.formations() == 1);
 }
 
 TEST_CASE("compile time of what functions make has a quota, and what is known costs nothing") {

@@ -3,15 +3,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <fstream>
-#include <sstream>
 #include <stop_token>
 #include <string>
 
 #include "crew_fixture.h"
 #include "lane_client/policy.h"
-#include "protocol/crew.h"
-#include "transport/crew_memory.h"
+#include "shared_rings.h"
 
 namespace orchid::tests {
 namespace {
@@ -26,25 +23,6 @@ std::vector<std::byte> wish(std::uint32_t member, std::uint32_t size, std::strin
 
 Error error_of_wish(const CrewFunction& ask, const std::vector<std::byte>& input) {
   return error_of([&] { (void)ask.invoke(1, input); });
-}
-
-/// Where this process has mapped what the client and that member of a crew share.
-std::byte* shared_with(std::uint32_t member, std::uint32_t members) {
-  const transport::CrewLayout layout{members};
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream fields(line);
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    std::size_t offset = 0;
-    char dash = 0;
-    std::string rights;
-    fields >> std::hex >> begin >> dash >> end >> rights >> offset;
-    if (rights == "rw-s" && end - begin == transport::CrewLayout::pair_bytes &&
-        offset == layout.pair_offset(crew::client_member, member))
-      return reinterpret_cast<std::byte*>(begin);
-  }
-  return nullptr;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """durable.py PROGRAMS [CASE...]: data that is kept as files, with a real gateway and executors that are killed; some with a small disk in a mount
 namespace of their own. Exit status 0: all is as it should be."""
+import concurrent.futures
 import contextlib
 import hashlib
 import os
@@ -120,8 +121,10 @@ def durable_data_outlives_executor_and_gateway(there):
     expect(again.headers["Orchid-Data"] == "climate@1", f"it is the same version: {again.headers}")
     expect(again.headers["Repr-Digest"].startswith("sha-256=:"), f"its digest is known: {again.headers}")
     expect(ask(site, "DELETE", "/v1/data/climate").status == 204, "deleted")
-    wait_for(there.files, lambda files: len(files) == 1, "its file goes", site.said)
+    expect(len(there.files()) == 1, f"its file is gone when that is answered: {there.files()}")
+    # All at once again, before anything else is said.
     there.kill_executor()
+    restart_gateway(site)
     there.start_executor()
     refused(wait_for(lambda: ask(site, "GET", "/v1/data/climate"), lambda answer: answer.status == 404, "it stays deleted", site.said), 404,
             "not_found")
@@ -146,13 +149,26 @@ def what_is_deleted_stays_deleted_though_its_executor_ends_before_its_file(there
     there.start_executor()
     there.put("climate", CONTENT)
     there.executor.send_signal(signal.SIGSTOP)
-    expect(ask(there.site, "DELETE", "/v1/data/climate").status == 204, "deleted")
-    there.kill_executor()
-    expect(len(there.files()) == 1, f"its file is there: {there.files()}")
-    there.start_executor()  # before the last one is taken for gone
-    wait_for(there.files, lambda files: not files, "its file goes", there.site.said)
+    with concurrent.futures.ThreadPoolExecutor(1) as asking:
+        removal = asking.submit(ask, there.site, "DELETE", "/v1/data/climate")
+        wait_for(lambda: there.site.document("data", "list")["data"], lambda data: data == [], "it is not found any more", there.site.said)
+        there.kill_executor()
+        expect(len(there.files()) == 1 and not removal.done(), f"its file is there, and nothing is answered: {there.files()}")
+        there.start_executor()  # before the last one is taken for gone
+        removed = removal.result(TIMEOUT_S)
+    expect(removed.status == 204 and there.files() == [], f"answered when its file is gone: {removed.said()} {there.files()}")
     refused(ask(there.site, "GET", "/v1/data/climate"), 404, "not_found")
     expect(there.site.document("data", "list")["data"] == [], "and nothing comes back")
+
+
+def a_removal_that_its_executor_does_not_confirm_says_so(there):
+    there.start_executor()
+    there.put("climate", CONTENT)
+    there.executor.send_signal(signal.SIGSTOP)
+    refused(ask(there.site, "DELETE", "/v1/data/climate"), 503, "unreachable", "'climate' is removed, but its executor has not said")
+    refused(ask(there.site, "GET", "/v1/data/climate"), 404, "not_found")
+    there.executor.send_signal(signal.SIGCONT)
+    wait_for(there.files, lambda files: not files, "its file goes", there.site.said)
 
 
 def data_that_is_larger_than_memory_now_waits_for_more(there):
@@ -222,7 +238,8 @@ def files_have_a_limit_and_a_home(there):
 
 
 CASES = (durable_data_outlives_executor_and_gateway, versions_beyond_the_limit_take_their_files_along,
-         what_is_deleted_stays_deleted_though_its_executor_ends_before_its_file, data_that_is_larger_than_memory_now_waits_for_more,
+         what_is_deleted_stays_deleted_though_its_executor_ends_before_its_file,
+         a_removal_that_its_executor_does_not_confirm_says_so, data_that_is_larger_than_memory_now_waits_for_more,
          a_file_that_was_changed_or_cut_is_lost_and_said_so, a_full_disk_keeps_nothing_half_written, files_have_a_limit_and_a_home)
 
 

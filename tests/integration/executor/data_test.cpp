@@ -121,8 +121,8 @@ struct DataFixture : ExecutorFixture {
     return std::get<LaneNotAttached>(answer).code;
   }
   static std::string payload_of(const std::vector<DataId>& data, std::string_view input) {
-    std::string payload(data_table_bytes(data.size()), '\0');
-    write_data_table(data, std::as_writable_bytes(std::span(payload)));
+    std::string payload(data_table_bytes(data.size(), input.size()), '\0');
+    write_data_table(data, input.size(), std::as_writable_bytes(std::span(payload)));
     return payload + std::string(input);
   }
   WorkerClient::Reply call_with(const std::vector<DataId>& data, std::string_view act,

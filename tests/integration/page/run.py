@@ -217,8 +217,13 @@ def a_flow_changes_its_colours(site, chrome):
     chrome.await_text("[aria-label='Calls of the node']", os.uname().nodename)
     chrome.script("document.querySelector(\"[aria-label='Calls of the node'] .row\").click()")
     chrome.await_text(".details", "Output")
-    chrome.await_some(".details pre.preview")
+    wait_for(lambda: chrome.texts(".details pre.preview"), lambda texts: texts and texts[0].isdigit(), "what the call gave is a number", chrome.said)
     chrome.await_text("pre.log", "total: done")
+    chrome.await_text("[aria-label='Where the time of each node went']", "total")
+    wait_for(lambda: chrome.texts("[aria-label='Where the time of each node went'] th"), lambda names: names == ["work", "total"],
+             "where the time of each node went", chrome.said)
+    calls = chrome.script("return [...document.querySelectorAll('.worker-times .call title')].map((one) => one.textContent.split(':')[0])")
+    expect({"work", "total"} == set(calls), f"calls of both nodes are on workers: {calls}")
 
 
 def views_show_what_there_is(site, chrome):
@@ -365,6 +370,21 @@ def a_token_is_taken_away(_, chrome):
         log_in(site, chrome)
 
 
+def a_logout_ends_events(site, _):
+    """Also those of somebody else's window, which nobody sees any more."""
+    flow = submit(site, "heard", of_map("heard", "never_ends"), n=1)
+    cookie = cookie_of(site)
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port_of(site), timeout=COMMAND_TIMEOUT_S)) as connection:
+        connection.request("GET", f"/v1/flows/{flow}/events", headers={"Cookie": cookie})
+        stream = connection.getresponse()
+        same("status of the events", stream.status, 200)
+        expect(stream.readline(), "something is told")
+        same("status of the logout", ask(site, "DELETE", "/v1/page/session", Cookie=cookie, Origin=address(site))[0], 204)
+        expect_in("the end of the events", "your session at the page is over", stream.read().decode())
+    same("the flow", site.document("flow", "show", flow)["state"], "running")
+    site.orchid("flow", "delete", flow)
+
+
 def other_names(_, chrome):
     """Of the browser's own name service: see its arguments."""
     with gateway(PROGRAMS, {**os.environ}, "[page]\nhost = [\"orchid.test\"]\n") as site:
@@ -472,7 +492,7 @@ def with_functions(site):
 
 CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link, a_flow_changes_its_colours,
          views_show_what_there_is, data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document,
-         a_large_flow_is_drawn, another_site_does_nothing, sessions_end, a_token_is_taken_away, other_names, the_gateway_is_lost_and_comes_back]
+         a_large_flow_is_drawn, another_site_does_nothing, a_logout_ends_events, sessions_end, a_token_is_taken_away, other_names, the_gateway_is_lost_and_comes_back]
 
 with gateway(PROGRAMS, {**os.environ}) as one, browser("--host-resolver-rules=MAP evil.test 127.0.0.1, MAP orchid.test 127.0.0.1") as window:
     with_functions(one)

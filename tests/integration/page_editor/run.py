@@ -262,6 +262,35 @@ def saved_and_kept(page, _):
     page.await_box("node:total")
 
 
+def flows_as_nodes(page, _):
+    """The file of a node of kind flow is sent along: its inputs are the node's ports, and the flow runs."""
+    page.write("flow: outer\ninputs: {n: u64}\nnodes:\n  inner: {kind: flow, file: '?'}\nedges: []\n")
+    page.await_box("node:inner")
+    page.await_verdict("fault")
+    page.click_on("node:inner")
+    with tempfile.TemporaryDirectory(prefix="orchid-", dir="/tmp") as folder:
+        inner = pathlib.Path(folder) / "twice.yaml"
+        inner.write_text("flow: twice\ninputs: {x: u64}\nnodes:\n  a: {kind: call, function: steps.slowly}\nedges: [{from: x, to: a}]\noutputs: {r: a}\n")
+        page.wait(lambda: page.script("return document.getElementById('panel-file-choose') !== null"), "its file can be chosen")
+        page.driver.find_element("id", "panel-file-choose").send_keys(str(inner))
+        page.await_text("file: twice.yaml")
+    page.wait(lambda: page.element("p:inner.x"), "its input is a port")
+    page.drag("s:n", "p:inner.x")
+    page.await_text("{from: n, to: inner.x}")
+    page.drag("s:inner.r", "p:+")
+    page.await_text("result: inner.r")
+    page.await_verdict("good")
+    page.open()
+    page.await_verdict("good")  # the draft has it, too
+    page.click("run")
+    page.fill("run-n", "4")
+    page.click("run-start")
+    page.wait(lambda: page.script("return document.getElementById('run-state').dataset.state") == "done", "the flow has run")
+    page.wait(lambda: page.script("return document.getElementById('run-result').textContent").endswith("8"), "its result is there")
+    page.click("run-close")
+    page.script("localStorage.removeItem('orchid.flow.files')")
+
+
 def own_templates(page, _):
     """Those of the site's folder; a hostile name among them is text."""
     names = page.script("return [...document.querySelectorAll('#template option')].map((one) => one.value)")
@@ -307,7 +336,7 @@ def without_a_gateway(page, site):
 
 
 CASES = [by_a_token, without_a_mouse, with_a_mouse, a_circle_is_refused, text_and_picture, undo_and_redo, faults_at_their_lines, forms, hostile_words,
-         saved_and_kept, own_templates, light_and_dark, many_nodes, without_a_gateway]
+         saved_and_kept, flows_as_nodes, own_templates, light_and_dark, many_nodes, without_a_gateway]
 
 
 def with_functions(site):

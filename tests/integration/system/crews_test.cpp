@@ -86,6 +86,61 @@ TEST_CASE_FIXTURE(SystemFixture, "a call goes on in a deployed function that nob
   }
 }
 
+TEST_CASE_FIXTURE(SystemFixture, "a traced call of a crew is shown with its path and its log") {
+  if (are_workers_elsewhere()) return;
+  deploy("walks_crew");
+  Client user = client();
+  Crew crew = user.crew({.workers = 2, .within = std::chrono::seconds(20)});
+  const Walk start{.left = 2};
+  const auto input = std::as_bytes(std::span(&start, 1));
+  const Reply reply = crew.function("walks_crew.walk").invoke(2, input, {.trace = true});
+  CHECK(reply.path.size() == 3);
+  CHECK_THROWS_AS((void)crew.function("walks_crew.complain").invoke(1, input, {.trace = true}),
+                  Error);
+  const std::string lease = crew.id();
+  crew.release();  // what was traced is told before that, and kept for a while
+  const std::string explained = orchid({"explain", lease}).out;
+  CHECK(contains(explained, "walks_crew.walk at member 2"));
+  CHECK(contains(explained, "path: 2 walk "));
+  CHECK(contains(explained, " > 1 walk "));
+  const std::string logged = orchid({"logs", lease}).out;
+  CHECK(contains(logged, "walks_crew.complain at member 1"));
+  CHECK(contains(logged, "[member 1: complain, "));
+  CHECK(contains(logged, "at 2\n"));
+}
+
+TEST_CASE_FIXTURE(SystemFixture,
+                  "a crew that may be smaller has as many members as there is room") {
+  if (are_workers_elsewhere()) return;
+  deploy("walks_crew");
+  Client user = client();
+  Crew crew = user.crew({.workers = 64, .at_least = 2, .within = std::chrono::seconds(20)});
+  CHECK(crew.members() >= 2);
+  const Json lease = Json::parse(user.get("/v1/leases/" + crew.id()));
+  CHECK(lease.at("workers").size() == crew.members());
+  CHECK(lease.at("workers_wanted") == crew.members());
+  CHECK(sum_of(crew.function("walks_crew.walk"), 100) > 0);
+  check_clear(error_of([&] { (void)user.crew({.workers = 4, .at_least = 1}); }),
+              ErrorKind::bad_request);
+  check_clear(error_of([&] { (void)user.crew({.workers = 4, .at_least = 5}); }),
+              ErrorKind::bad_request);
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "a module with effects says so, and its calls are at most once") {
+  deploy("has_effects");
+  Client user = client();
+  CHECK(user.describe("has_effects").effects == std::vector<std::string>{"mail"});
+  CHECK(contains(orchid({"describe", "has_effects"}).out, "mail"));
+  const Invocation call = user.submit("has_effects.send_mail", {});
+  (void)call.output(std::chrono::seconds(20));
+  CHECK(Json::parse(user.get("/v1/invocations/" + call.id())).at("at_most_once") == true);
+  if (are_workers_elsewhere()) return;
+  Crew crew = user.crew({.workers = 2, .within = std::chrono::seconds(20)});
+  const CrewFunction send = crew.function("has_effects.send_mail");
+  check_clear(error_of([&] { (void)send.invoke(1, ""); }), ErrorKind::bad_request);
+  CHECK_NOTHROW((void)send.invoke(1, "", {.at_most_once = true}));
+}
+
 TEST_CASE_FIXTURE(SystemFixture,
                   "a function that goes on outside of a crew is told what it needs") {
   deploy("walks_crew");

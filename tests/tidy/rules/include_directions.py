@@ -51,7 +51,8 @@ HEADER_ROOTS = {
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
 FUNCTION_ABI_HEADERS = ("orchid/call.hpp", "orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/function_data.hpp",
-                        "orchid/kernel.h", "orchid/kernel.hpp", "orchid/leased_memory.h", "orchid/leased_memory.hpp", "orchid/values.h")
+                        "orchid/kernel.h", "orchid/kernel.hpp", "orchid/leased_memory.h", "orchid/leased_memory.hpp", "orchid/step.h", "orchid/step.hpp",
+                        "orchid/text_writer.h", "orchid/values.h")
 
 
 def part_of(path):

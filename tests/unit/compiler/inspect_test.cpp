@@ -97,6 +97,13 @@ TEST_CASE("a manifest tells entries, signatures, targets and needs") {
   CHECK(manifest.effects.empty());
 }
 
+TEST_CASE("a manifest tells effects: what a module declares, and host calls that have some") {
+  InspectServer server;
+  CHECK(server.manifest(read_data("effects.bc")).effects ==
+        std::vector<std::string>{"mail", "orchid_leased_fetch_add", "prints"});
+  CHECK(server.manifest(read_data("throws.bc")).effects.empty());
+}
+
 TEST_CASE("entries are sorted, and one without a signature has none") {
   InspectServer server;
   const auto manifest = server.manifest(read_data("throws.bc"));

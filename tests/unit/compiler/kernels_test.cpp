@@ -125,11 +125,16 @@ TEST_CASE("kernels that the header did not make are refused, each with what is w
     CHECK_MESSAGE(has_text(message, part), part << " is not in: " << message);
 }
 
-TEST_CASE("images for other hosts must have the entries of this one's") {
+TEST_CASE("images for other hosts must have the entries and effects of this one's") {
   const std::string message = rejection_of(pack({{x86_64.triple, read_data("tiny_x86_64.bc")},
                                                  {aarch64.triple, read_data("other_entry.bc")}}));
   CHECK_MESSAGE(has_text(message, "entry 'tiny' is missing in the image for aarch64"), message);
   CHECK_MESSAGE(has_text(message, "entry 'other' is missing in the image for x86_64"), message);
+  const std::string effects =
+      rejection_of(pack({{x86_64.triple, read_data("effects_x86_64.bc")},
+                         {aarch64.triple, read_data("effects_aarch64.bc")}}));
+  CHECK_MESSAGE(has_text(effects, "effect 'mail' is missing in the image for aarch64"), effects);
+  CHECK_MESSAGE(!has_text(effects, "'prints'"), effects);
 }
 
 TEST_CASE("a module with GPU images alone is told what it has and what it needs") {

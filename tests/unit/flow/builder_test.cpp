@@ -52,6 +52,27 @@ TEST_CASE("a flow that is built in C++ is the document that one would write") {
   CHECK(outputs.at("choice") == "168");  // 21, doubled until it is above 50, and once more
 }
 
+TEST_CASE("batches of a step function, and what is to be durable, are built in C++") {
+  Flow built("built");
+  built.declare("make", "data<u64>(u64)");
+  built.declare("walk", "step<data<u64>>(struct<16,8:u64@0,u64@8>,data<u64>)");
+  const auto n = built.input<std::uint64_t>("n");
+  const auto made = built.call("made", "make");
+  built.connect(n, made);
+  const auto walked = built.iterate(
+      "walked",
+      {.function = "walk", .budget = std::chrono::milliseconds(250), .steps = 9, .durable = 4});
+  built.connect(made, walked, {.durable = true});
+  built.output("walked", walked);
+  const flow::Plan plan = flow::plan_of(built.json());
+  CHECK(plan.nodes[0].keeps_value);
+  CHECK(plan.nodes[1].is_step);
+  CHECK(plan.nodes[1].budget == std::chrono::milliseconds(250));
+  CHECK(plan.nodes[1].steps == 9);
+  CHECK(plan.nodes[1].durable == 4);
+  CHECK(plan.nodes[1].times == flow::no_bound);
+}
+
 TEST_CASE("a master, a division and an iteration that ends with a find are built in C++") {
   Flow built("built");
   built.declare("hand", "span<u64>(u64)");

@@ -29,12 +29,13 @@ constexpr auto everything =
     "  b: {kind: map, takes: [n, k], partition: {function: p, takes: [n]}, each: {function: e, "
     "takes: [k]}, merge: m}\n"
     "  c: {kind: reduce, function: r, fan: 4}\n"
-    "  d: {kind: iterate, function: f, times: 10, until: {function: u}}\n"
+    "  d: {kind: iterate, function: f, times: 10, budget: 2s, steps: 7, durable: 5, "
+    "until: {function: u}}\n"
     "  e: {kind: if, then: f, else: f}\n"
     "  g: {kind: flow, file: other.yaml}\n"
     "  h: {kind: map, each: e, until: found}\n"
     "edges:\n"
-    "  - {from: n, to: a.x}\n"
+    "  - {from: n, to: a.x, durable: true}\n"
     "  - {value: [1, 2.5, \"3\", true], to: c}\n"
     "outputs:\n"
     "  r: a\n";
@@ -73,6 +74,11 @@ TEST_CASE("a document is read, and written in one form as YAML and as JSON") {
     for (const Fault& fault : again.faults) FAIL_CHECK((to_string(fault) + "\n" + text));
     CHECK(to_json(again.document) == to_json(document));
     CHECK(to_yaml(again.document) == to_yaml(document));
+    CHECK(again.document.nodes[3].budget == std::chrono::seconds(2));
+    CHECK(again.document.nodes[3].steps == 7);
+    CHECK(again.document.nodes[3].durable == 5);
+    CHECK(again.document.edges[0].durable);
+    CHECK_FALSE(again.document.edges[1].durable);
   }
 }
 

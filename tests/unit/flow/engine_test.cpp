@@ -63,6 +63,22 @@ TEST_CASE("a map gives the results of its pieces in their order, or what merge m
   CHECK(outputs_of(map_of_seven(", merge: sum"), {value("u64", "7")}) == Outputs{{"all", "56"}});
 }
 
+TEST_CASE("a map that has merged had as many pieces as before, also after a resume in between") {
+  const Plan plan = map_of_seven(", merge: sum");
+  Running flow(plan);
+  while (!flow.platform.calls.contains("sum")) flow.apply(flow.platform.answer(flow.random));
+  auto again = Engine::resume(plan, flow.engine.snapshot(), {.run = 1}).value();
+  Platform platform(plan);
+  platform.take(again.apply(Tick{}, {}));
+  platform.take(again.apply(platform.answer(flow.random), {}));
+  flow.apply(flow.platform.answer(flow.random));
+  for (const Engine* engine : {&flow.engine, &again}) {
+    REQUIRE(engine->outcome() == FlowOutcome::done);
+    CHECK(engine->progress(0).done == 7);
+    CHECK(engine->progress(0).total == 7);
+  }
+}
+
 TEST_CASE("a partition may take nothing") {
   const Plan plan = plan_with(
       "inputs: {n: u64}\n"

@@ -80,3 +80,17 @@ TEST_CASE("what a function decides while it runs is said, and not guessed") {
   CHECK(outlook.nodes[1].at_once == 1);
   CHECK(outlook.is_least);
 }
+
+TEST_CASE("a step function says by itself how many batches there are") {
+  const Plan plan = plan_of(
+      "flow: f\nfunctions: {walk: 'step<u64>(struct<16,8:u64@0,u64@8>,u64)'}\ninputs: {n: u64}\n"
+      "nodes:\n"
+      "  a: {kind: iterate, function: walk, budget: 2s, times: 7}\n"
+      "  b: {kind: iterate, function: walk, steps: 9}\n"
+      "edges: [{from: n, to: a}, {from: a, to: b}]\noutputs: {r: b}\n");
+  const Outlook outlook = outlook_of(plan, {});
+  CHECK_FALSE(outlook.nodes[0].calls.has_value());
+  CHECK(outlook.nodes[0].why == "batches of 2s until walk is done, at most 7");
+  CHECK(outlook.nodes[1].why == "batches of 9 steps until walk is done");
+  CHECK(to_text(plan).find("in batches of 9 steps") != std::string::npos);
+}

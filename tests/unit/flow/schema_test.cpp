@@ -44,6 +44,7 @@ class Schema {
     if (type == "string") return value.is_string();
     if (type == "integer") return value.is_number_integer();
     if (type == "number") return value.is_number();
+    if (type == "boolean") return value.is_boolean();
     if (type == "null") return value.is_null();
     FAIL("the schema has the type " << type);
     return false;
@@ -68,6 +69,8 @@ class Schema {
       return accepts(root_.at(json::json_pointer(rule.get<std::string>().substr(1))), value);
     if (word == "oneOf")
       return std::ranges::count_if(rule, [&](const json& one) { return accepts(one, value); }) == 1;
+    if (word == "anyOf")
+      return std::ranges::any_of(rule, [&](const json& one) { return accepts(one, value); });
     if (word == "not") return !accepts(rule, value);
     return keeps_bound(word, rule, value);
   }
@@ -142,6 +145,10 @@ TEST_CASE("the schema takes what the parser takes") {
       with_node(R"({"kind": "map", "each": "f", "until": {"function": "u"}})"),
       with_node(R"({"kind": "reduce", "function": "f", "fan": 2})"),
       with_node(R"({"kind": "iterate", "function": "f", "times": 3})"),
+      with_node(R"({"kind": "iterate", "function": "f", "budget": "1s", "durable": 10})"),
+      with_node(R"({"kind": "iterate", "function": "f", "steps": 100, "times": 5})"),
+      R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
+          "edges": [{"from": "b", "to": "a", "durable": true}]})",
       with_node(R"({"kind": "if", "then": "f", "else": "g"})"),
       with_node(R"({"kind": "master", "hand_out": "h", "each": "f", "gather": "g"})"),
       with_node(R"({"kind": "master", "hand_out": {"function": "h", "takes": ["y"]},
@@ -200,6 +207,11 @@ TEST_CASE("the schema refuses what the parser refuses") {
       with_node(R"({"kind": "reduce", "function": "f", "fan": 1})"),
       with_node(R"({"kind": "iterate", "function": "f"})"),
       with_node(R"({"kind": "iterate", "function": "f", "times": 0})"),
+      with_node(R"({"kind": "iterate", "function": "f", "durable": 3})"),
+      with_node(R"({"kind": "iterate", "function": "f", "steps": 0})"),
+      with_node(R"({"kind": "call", "function": "f", "budget": "1s"})"),
+      R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
+          "edges": [{"from": "b", "to": "a", "durable": "yes"}]})",
       with_node(R"({"kind": "if", "then": "f"})"),
       with_node(R"({"kind": "flow"})"),
       R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}}, "edges": {}})",

@@ -32,6 +32,30 @@ TEST_CASE("results of many calls become one value") {
   CHECK(gather("bytes", {"\"ab\"", "\"c\""}) == "\"abc\"");
 }
 
+TEST_CASE("what a step function gives is a head and a state, of the state's type") {
+  const auto function = parse_function_type("step<u64>(struct<16,8:u64@0,u64@8>,u64)");
+  REQUIRE(function.has_value());
+  const PortType& step = function->result;
+  CHECK(step.is_step());
+  CHECK(step != type("u64"));
+  CHECK(state_of(step) == type("u64"));
+  Bytes bytes;
+  append_budget(std::chrono::nanoseconds(1), 12, bytes);  // as a head: done, 12 steps
+  CHECK_FALSE(fits(step, bytes));
+  const Value state = value("u64", "7");
+  bytes.insert(bytes.end(), state->begin(), state->end());
+  CHECK(fits(step, bytes));
+  CHECK(json_of_value(step, bytes).value() == R"({"done":true,"steps":12,"state":7})");
+  const StepResult result = step_result(bytes);
+  CHECK(result.done);
+  CHECK(result.steps == 12);
+  CHECK(result.state == *state);
+  bytes[0] = std::byte{2};
+  CHECK_FALSE(fits(step, bytes));
+  CHECK_FALSE(json_of_value(step, bytes).has_value());
+  CHECK_FALSE(parse_port_type("step<u64>").has_value());  // no port has it
+}
+
 TEST_CASE("parts of a span are items of their own") {
   const PortType span = type("span<u8>");
   const Value bytes = value("span<u8>", "[10,11,12,13,14,15,16,17,18,19]");

@@ -502,7 +502,17 @@ TEST_CASE("sources are named, found by themselves where Slurm is, or paths") {
   CHECK(names({"slurm", "/opt/site/lsf"}, false) ==
         std::vector<std::string>{"/x/orchid-slurm", "/opt/site/lsf"});
   CHECK(names({"none"}, true).empty());
-  CHECK(names({"pbs"}, true).at(0).find("'pbs' is not slurm, auto, none") != std::string::npos);
+  const auto two = configured_sources({.sources = {"slurm:/a/slurm.conf", "slurm:/b/slurm.conf"},
+                                       .slurm_program = "/x/orchid-slurm",
+                                       .slurm_requests_per_minute = 90},
+                                      false);
+  REQUIRE(two->size() == 2);
+  CHECK(two->at(0).name == "slurm");
+  CHECK(two->at(1).program == "/x/orchid-slurm");
+  CHECK(two->at(1).arguments == std::vector<std::string>{"--configuration", "/b/slurm.conf",
+                                                         "--requests-per-minute", "90"});
+  CHECK(names({"slurm:b"}, true).at(0).find("'slurm:b' is not slurm") != std::string::npos);
+  CHECK(names({"pbs"}, true).at(0).find("'pbs' is not slurm, slurm:/path") != std::string::npos);
   const auto own = configured_sources({.sources = {"/opt/site/lsf  --queue idle "}}, false);
   REQUIRE(own->size() == 1);
   CHECK(own->at(0).name == "lsf");

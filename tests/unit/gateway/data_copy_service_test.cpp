@@ -180,7 +180,8 @@ TEST_CASE("a call that waits ends when one of its objects is deleted or lost") {
   world.bring(here, "n1", "small", 10);
   world.bring(there, "n2", "large", 1000);
   world.gather("small,large");
-  REQUIRE(world.service.remove(data_owner, {.name = "small"}, {}).has_value());
+  world.remove("small");
+  REQUIRE((world.removed && world.removed->has_value()));
   world.tick();
   REQUIRE(world.call.has_value());
   CHECK(world.call->error().code == ErrorCode::not_found);

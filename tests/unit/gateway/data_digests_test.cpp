@@ -115,7 +115,8 @@ TEST_CASE("an object that goes meanwhile has no digest, and an older executor ma
   DigestWorld world;
   const DataId data = world.put_on_both();
   world.ask();
-  REQUIRE(world.service.remove(data_owner, {.name = "climate"}, {}).has_value());
+  world.remove("climate");
+  REQUIRE((world.removed && world.removed->has_value()));
   world.say(first_holder, DataNotDigested{data, ErrorCode::data_lost, "dropped"});
   REQUIRE(world.answers.size() == 1);
   CHECK(world.answers.front().error().code == ErrorCode::data_lost);

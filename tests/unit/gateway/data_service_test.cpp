@@ -314,8 +314,11 @@ TEST_CASE("durable data that is deleted does not come back with the next executo
   const DataTerms terms = std::get<MakeData>(world.sent.front().second).terms;
   world.say(keeper.id, DataSealed{id, ByteCount{10}});
   REQUIRE((sealed.has_value() && sealed->has_value()));
-  REQUIRE(world.service.remove(data_owner, {.name = "climate"}, {}).has_value());
+  world.remove("climate");
   CHECK(world.drops_of(id) == 1);
+  CHECK(world.service.list(data_owner).empty());
+  CHECK_FALSE(world.removed.has_value());  // its file is there
+  world.broker.executor_lost(keeper.id, world.clock.now());
   // It ends before it has removed the file, and before anybody takes it for gone another one
   // begins.
   Executor next = DataWorld::executor_on("here", "n1", ExecutorId("next"));
@@ -324,8 +327,11 @@ TEST_CASE("durable data that is deleted does not come back with the next executo
   CHECK(world.service.list(data_owner).empty());
   CHECK(world.drops_of(id) == 2);
   CHECK(world.sent.back().first == next.id);
+  CHECK_FALSE(world.removed.has_value());
   world.say(next.id, DataDropped{id, DataEnd::deleted});
   CHECK(world.service.list(data_owner).empty());
+  REQUIRE(world.removed.has_value());
+  CHECK(world.removed->has_value());
 }
 
 TEST_CASE("nothing is removed while an executor that has it may come back without knowing") {
@@ -333,10 +339,10 @@ TEST_CASE("nothing is removed while an executor that has it may come back withou
   world.join(lasting);
   const DataId id = world.put();
   world.broker.executor_lost(lasting, world.clock.now());
-  const auto refused = world.service.remove(data_owner, {.name = "climate"}, {});
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().code == ErrorCode::unreachable);
-  CHECK(refused.error().message.contains("climate@1"));
+  world.remove("climate");
+  REQUIRE((world.removed && !world.removed->has_value()));
+  CHECK(world.removed->error().code == ErrorCode::unreachable);
+  CHECK(world.removed->error().message.contains("climate@1"));
   CHECK(world.drops_of(id) == 0);
 }
 

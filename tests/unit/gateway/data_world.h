@@ -67,6 +67,11 @@ struct DataWorld {
         {.tenant = {.uid = data_owner, .name = "anna"}, .bytes = ByteCount{10}, .name = name},
         [this](const Result<ReachableData>& result) { made = result; });
   }
+  void remove(const std::string& name) {
+    removed.reset();
+    service.remove(data_owner, {.name = name}, {},
+                   [this](const Result<void>& result) { removed = result; });
+  }
   /// The one that was asked for room last, and for what.
   [[nodiscard]] std::pair<ExecutorId, DataId> asked() const {
     REQUIRE(!sent.empty());
@@ -116,6 +121,7 @@ struct DataWorld {
   std::vector<std::pair<ExecutorId, ControlMessage>> sent;
   DataService service;
   std::optional<Result<ReachableData>> made;
+  std::optional<Result<void>> removed;
 };
 
 }  // namespace orchid::gateway

@@ -55,8 +55,15 @@ TEST_CASE("a client may ask for a crew, which is on its host, and the lease says
         "'workers' must be 2 to 64 for a crew");
   CHECK(fault_of(R"({"crew":true,"workers":65,"boot_id":"b"})") ==
         "'workers' must be 2 to 64 for a crew");
-  CHECK(fault_of(R"({"crew":true,"workers":4,"at_least":2,"boot_id":"b"})") ==
-        "'at_least' must be all workers of a crew");
+  CHECK(parse_lease_request(as_bytes(R"({"crew":true,"workers":4,"at_least":2,"boot_id":"b"})"))
+            ->at_least == 2);
+  CHECK(fault_of(R"({"crew":true,"workers":4,"at_least":1,"boot_id":"b"})") ==
+        "'at_least' must be 2 to the number of workers for a crew");
+  for (const char* const wrong : {"0", "5", "-1", "2.5", "\"2\""})
+    CHECK_FALSE(parse_lease_request(
+                    as_bytes(std::string(R"({"crew":true,"workers":4,"boot_id":"b","at_least":)") +
+                             wrong + "}"))
+                    .has_value());
   CHECK(fault_of(R"({"crew":true,"workers":4})") ==
         "'boot_id' must name the client's host, on which its crew is");
   CHECK(fault_of(R"({"crew":true,"workers":4,"boot_id":"b","separate_processes":true})") ==

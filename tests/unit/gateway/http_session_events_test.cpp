@@ -58,6 +58,10 @@ struct Fixture {
       numbers = source.get();
       source.reset();  // the connection's alone
     });
+    router.add(Method::get, "/own", {}, [this](Request&, const Reply& reply) {
+      reply.send(event_stream_response(source));
+      numbers = source.get();
+    });
     std::array<int, 2> ends{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
     reader = UniqueFd(ends[0]);
@@ -247,6 +251,35 @@ TEST_CASE_FIXTURE(Fixture, "a reader of HTTP/1.0 gets events without chunks") {
   numbers->end();
   CHECK(read().empty());
   CHECK(closed);
+}
+
+TEST_CASE_FIXTURE(Fixture, "who has logged out hears nothing more") {
+  bool logged_in = true;
+  host.by_cookie =
+      [&](const Request& request) -> std::optional<std::expected<PeerIdentity, Response>> {
+    if (request.header(Header::cookie) != "mine") return std::nullopt;
+    if (!logged_in) return std::unexpected(Response{});
+    return PeerIdentity{Tenant{1, "somebody"}, std::nullopt};
+  };
+  request("GET /own HTTP/1.1\r\nHost: x\r\nCookie: mine\r\n\r\n");
+  CHECK(read().starts_with("HTTP/1.1 200 OK\r\n"));
+  numbers->set(1);
+  run();
+  CHECK(read() == chunk_of(1));
+  pass(milliseconds(250));
+  CHECK_FALSE(closed);
+  logged_in = false;
+  SUBCASE("also when nothing happens") { pass(milliseconds(250)); }
+  SUBCASE("nor what happens next") {
+    numbers->set(2);
+    run();
+  }
+  const std::string rest = read();
+  CHECK(rest.find("your session at the page is over") != std::string::npos);
+  CHECK(rest.find("event: number") == std::string::npos);
+  CHECK(rest.ends_with("0\r\n\r\n"));
+  run();
+  CHECK(open_streams() == 0);
 }
 
 }  // namespace

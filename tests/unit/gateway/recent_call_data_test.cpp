@@ -60,7 +60,8 @@ TEST_CASE_FIXTURE(RecentWorld, "a newer version, a removal and a lost executor e
     CHECK(look_up()->labels.front() == "climate@2");
   }
   SUBCASE("a removal") {
-    REQUIRE(service.remove(data_owner, {.name = "climate"}, {}));
+    remove("climate");
+    REQUIRE((removed && removed->has_value()));
     CHECK(again() == nullptr);
     CHECK(look_up() == nullptr);
   }

@@ -8,11 +8,12 @@ using namespace orchid;
 using namespace orchid::module;
 
 TEST_CASE("signatures are read and written back") {
-  for (const std::string text : {"void()", "f64(span<f64>,span<f64>)",
-                                 "string(string,bool,i8,u8,i16,u16,i32,u32,i64,u64,f32)",
-                                 "struct<16,8:f64@0,i32@8>(span<struct<3,1:u8@0,u8@1,u8@2>>)",
-                                 "span<struct<8,4:f32@0,f32@4>>(u64)",
-                                 "f64(data<f64>,u8,data<struct<3,1:u8@0,u8@1,u8@2>>)"}) {
+  for (const std::string text :
+       {"void()", "f64(span<f64>,span<f64>)",
+        "string(string,bool,i8,u8,i16,u16,i32,u32,i64,u64,f32)",
+        "struct<16,8:f64@0,i32@8>(span<struct<3,1:u8@0,u8@1,u8@2>>)",
+        "span<struct<8,4:f32@0,f32@4>>(u64)", "f64(data<f64>,u8,data<struct<3,1:u8@0,u8@1,u8@2>>)",
+        "step<f64>(struct<16,8:u64@0,u64@8>,f64)", "step<data<struct<3,1:u8@0,u8@1,u8@2>>>(u8)"}) {
     const auto signature = parse_signature(text);
     REQUIRE_MESSAGE(signature.has_value(), text);
     CHECK(to_string(*signature) == text);

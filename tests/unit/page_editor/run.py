@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""run.py SOURCES NODE: the modules of the editor that know no page, tested with Node.js: beside the libraries that they import in the page."""
+"""run.py SOURCES NODE: the modules of the editor, and of the page, that know no document, tested with Node.js: beside the libraries that they import in the page."""
 import pathlib
 import shutil
 import subprocess
@@ -15,6 +15,7 @@ with tempfile.TemporaryDirectory(prefix="orchid-editor-", dir="/tmp") as name:
     folder = pathlib.Path(name)
     (folder / "package.json").write_text('{"type": "module"}\n')
     shutil.copytree(SOURCES / "gateway/page/web/editor", folder / "editor")
+    shutil.copy(SOURCES / "gateway/page/web/typed_output.js", folder)
     shutil.copytree(YAML, folder / "lib/yaml")
     shutil.copytree(SOURCES / "functions/templates", folder / "templates")
     shutil.copy(SOURCES / "libs/flow/flow.schema.json", folder)

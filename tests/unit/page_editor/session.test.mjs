@@ -79,3 +79,22 @@ test("without a gateway edits go on, and it is said that nothing was checked", a
   assert.equal(await session.connect("a", "one.1"), true);
   assert.equal(session.checkFailed, "the gateway does not answer");
 });
+
+test("files that are sent along are checked with the text, and are no part of what can be undone", async () => {
+  const asked = [];
+  const session = new Session(text, (...both) => new Promise((answer) => asked.push({ both, answer })), undefined, { "old.yaml": "flow: old\n" });
+  const first = session.checked();
+  // A file comes while the text is being checked: that answer does not count.
+  const second = session.setFile("other.yaml", "flow: other\n");
+  asked[0].answer({ ...report, faults_total: 7 });
+  asked[1].answer(report);
+  await Promise.all([first, second]);
+  assert.deepEqual(asked.map(({ both }) => Object.keys(both[1])), [["old.yaml"], ["old.yaml", "other.yaml"]]);
+  assert.deepEqual(asked[1].both, [text, { "old.yaml": "flow: old\n", "other.yaml": "flow: other\n" }]);
+  assert.equal(session.report.faults_total, 0);
+  assert.equal(session.canUndo, false);
+  const third = session.setFile("old.yaml");
+  asked[2].answer(report);
+  await third;
+  assert.deepEqual(session.files, { "other.yaml": "flow: other\n" });
+});

@@ -70,6 +70,33 @@ TEST_CASE("a pilot has joined when an executor of its job is there, and is used 
   CHECK_FALSE(situation.holes.has_value());  // nobody tells what is free
 }
 
+TEST_CASE("of a gateway with several clusters pilots look at their own") {
+  json of_fern = executor("pilot", 7, 2);
+  json of_moss = executor("pilot", 8, 1);
+  of_fern["grant"]["cluster"] = "fern";
+  of_moss["grant"]["cluster"] = "moss";
+  json hosts = hosts_with(json::array({{{"executors", {of_fern, of_moss}}}}), json::array());
+  const auto row = [](const char* cluster, unsigned workers) {
+    return json{{"workers", workers},
+                {"alternatives", {{{"cores", 1}}}},
+                {"constraints", {{"cluster", cluster}}},
+                {"lifetime_ms", 0}};
+  };
+  hosts["demand"]["wanted"] = {row("fern", 1), row("moss", 2), row("", 4)};
+  const auto situation =
+      situation_in(hosts,
+                   {{.job = 7, .state = "RUNNING", .cpus = 3, .left = "8:37", .reason = "n1"},
+                    {.job = 8, .state = "RUNNING", .cpus = 3, .left = "8:37", .reason = "n2"}},
+                   {.cluster = "fern"});
+  REQUIRE(situation.pilots.size() == 2);
+  CHECK(situation.pilots[0].joined);
+  CHECK_FALSE(situation.pilots[1].joined);  // that is job 8 of the other cluster
+  REQUIRE(situation.demand.size() == 2);
+  CHECK(situation.demand[0].workers == 1);
+  CHECK(situation.demand[0].worker.cluster.empty());
+  CHECK(situation.demand[1].workers == 4);
+}
+
 TEST_CASE("a pilot that has ended is gone, though its node is being cleared still") {
   const json hosts =
       hosts_with(json::array({{{"executors", {executor("pilot", 7, 2)}}}}), json::array());

@@ -354,6 +354,26 @@ TEST_CASE("constraints on host, architecture, kind and features hold") {
   CHECK(with({.host = "arm", .features = {"ib"}}).empty());
 }
 
+TEST_CASE("a worker goes to the cluster that it is to be in, and to no host of none") {
+  Host fern = host_named("fern-1", 4);
+  fern.cluster = "fern";
+  Host moss = host_named("moss-1", 4);
+  moss.cluster = "moss";
+  SmallCluster cluster({host_named("alone", 4), fern, moss});
+  const auto in = [&](const std::string& name) {
+    return cluster.place({.tenant = alice, .worker = {.cluster = name}});
+  };
+  CHECK(in("moss") == "moss-1");
+  CHECK(in("fern") == "fern-1");
+  CHECK(in("oak").empty());
+  // A host that moves to another one is found there at once.
+  moss.cluster = "oak";
+  REQUIRE(cluster.placement.put_host(moss, start).has_value());
+  CHECK(in("oak") == "moss-1");
+  CHECK(in("moss").empty());
+  CHECK(to_string(WorkerRequest{.cluster = "oak"}) == "1 core, in the cluster oak");
+}
+
 TEST_CASE("a worker goes where there is an image for it, and nowhere else") {
   Host arm = host_named("arm", 4);
   arm.architecture = "aarch64";

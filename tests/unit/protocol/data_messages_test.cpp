@@ -99,6 +99,17 @@ TEST_CASE("what is said about digests comes back as it was, and a digest has one
     CHECK(data_fault_of(DataDigest{data, bad}).find("'digest'") != std::string::npos);
 }
 
+TEST_CASE("what is said about files comes back as it was") {
+  const DataId data = make_data_id();
+  CHECK(data_back(FileData{data}).data == data);
+  CHECK_FALSE(data_back(FileData{data}).expires_in.has_value());
+  CHECK(data_back(FileData{data, std::chrono::hours(168)}).expires_in == std::chrono::hours(168));
+  CHECK(data_back(DataFiled{data}).data == data);
+  const auto refused = data_back(DataNotFiled{data, ErrorCode::disk_full, "full"});
+  CHECK(refused.code == ErrorCode::disk_full);
+  CHECK(refused.message == "full");
+}
+
 TEST_CASE("what is said about copies comes back as it was") {
   const DataId data = make_data_id();
   const std::string key(32, 'c');

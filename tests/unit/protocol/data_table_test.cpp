@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace orchid {
@@ -15,25 +17,38 @@ std::vector<DataId> some_data(std::size_t count) {
 }
 
 std::vector<std::byte> payload_of_data(const std::vector<DataId>& data, std::size_t input) {
-  std::vector<std::byte> payload(data_table_bytes(data.size()) + input, std::byte{0xee});
-  write_data_table(data, payload);
+  std::vector<std::byte> payload(data_table_bytes(data.size(), input) + input, std::byte{0xee});
+  write_data_table(data, input, payload);
   return payload;
 }
 
 TEST_CASE("a table of 1 to 64 objects is read as it was written, and ends at a line") {
-  CHECK(data_table_bytes(0) == 0);
-  CHECK(data_table_bytes(1) == 64);
-  CHECK(data_table_bytes(3) == 64);
-  CHECK(data_table_bytes(4) == 128);
+  CHECK(data_table_bytes(0, 100) == 0);
+  CHECK(data_table_bytes(1, 41) == 64);
+  CHECK(data_table_bytes(3, 9) == 64);
+  CHECK(data_table_bytes(4, 0) == 128);
   for (std::size_t count = 1; count <= limits::data_per_call; ++count) {
     const std::vector<DataId> data = some_data(count);
-    const std::vector<std::byte> payload = payload_of_data(data, 5);
+    const std::vector<std::byte> payload = payload_of_data(data, 65);
     const auto table = read_data_table(payload);
     REQUIRE(table.has_value());
     CHECK(std::ranges::equal(table->data(), data));
     CHECK(table->bytes % 64 == 0);
-    CHECK(payload.size() - table->bytes == 5);
+    CHECK(payload.size() - table->bytes == 65);
     CHECK(payload[table->bytes] == std::byte{0xee});
+  }
+}
+
+TEST_CASE("a table and an input that fit share one line, with the input at a multiple of 8") {
+  for (const auto& [count, input] : {std::pair(1, 0), {1, 40}, {2, 24}, {3, 8}}) {
+    const std::vector<DataId> data = some_data(static_cast<std::size_t>(count));
+    const std::vector<std::byte> payload = payload_of_data(data, static_cast<std::size_t>(input));
+    CHECK(payload.size() <= 64);
+    const auto table = read_data_table(payload);
+    REQUIRE(table.has_value());
+    CHECK(std::ranges::equal(table->data(), data));
+    CHECK(table->bytes % 8 == 0);
+    CHECK(payload.size() - table->bytes == static_cast<std::size_t>(input));
   }
 }
 
@@ -48,7 +63,9 @@ TEST_CASE("a payload that is shorter than its table, or no table, is refused") {
     changed[at] = std::byte(value);
     return read_data_table(changed).has_value();
   };
-  CHECK(with_byte(0, 64));
+  CHECK(with_byte(0, 4));
+  CHECK_FALSE(with_byte(0, 3));  // of another length than it says
+  CHECK_FALSE(with_byte(0, 64));
   CHECK_FALSE(with_byte(0, 0));
   CHECK_FALSE(with_byte(0, 65));
   CHECK_FALSE(with_byte(3, 0xff));  // a count that overflows when it is multiplied

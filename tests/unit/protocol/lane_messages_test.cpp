@@ -99,6 +99,11 @@ TEST_CASE("every lane message comes back as it was") {
 }
 
 TEST_CASE("a member of a crew is told which one it is, and of how many") {
+  CHECK(round_trip(LaneClaim{.lease = {1, 2}}).members == 0);
+  CHECK(round_trip(LaneClaim{.lease = {1, 2}, .members = 5}).members == 5);
+  for (const std::uint32_t wrong : {1U, 65U})
+    CHECK_FALSE(
+        parse_lane_message(encode(LaneClaim{.lease = {1, 2}, .members = wrong})).has_value());
   CHECK(round_trip(LaneClaimed{}).members == 0);
   const auto member = round_trip(LaneClaimed{.member = 3, .members = 64});
   CHECK(member.member == 3);

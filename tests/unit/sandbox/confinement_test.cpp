@@ -226,7 +226,11 @@ TEST_CASE("what runs flows writes to the files that it has, and reaches nothing 
           const sockaddr_un address{.sun_family = AF_UNIX, .sun_path = "/run/orchid-nowhere"};
           const int connected =
               ::connect(ends[0], reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-          return connected == -1 && errno == EINPROGRESS ? 0 : 1;
+          char none = 0;
+          return connected == 0 && ::send(ends[0], "x", 1, 0) == 1 &&
+                         ::recv(ends[1], &none, 1, 0) == 1
+                     ? 0
+                     : 1;
         }) == 0);
   ::close(file);
   ::unlink(name.c_str());

@@ -57,6 +57,14 @@ TEST_CASE("nodes that are one machine are hosts of their own") {
   const auto words = executor_arguments(
       site, {.offer = offer, .state = {}, .runtime = {}, .lane_listen = {}, .boot_id = "boot"});
   CHECK(after(words, "--host-id") == "boot/n2");
+  // Another cluster's nodes may have the same names, and be the same machine.
+  HostConfiguration of_cluster = site;
+  of_cluster.cluster = "fern";
+  CHECK(
+      after(executor_arguments(
+                of_cluster,
+                {.offer = offer, .state = {}, .runtime = {}, .lane_listen = {}, .boot_id = "boot"}),
+            "--host-id") == "boot/fern/n2");
   CHECK(after(words, "--token-file") == "none");
   CHECK(after(words, "--lane-listen") == "none");
   CHECK(after(words, "--core-feed") == "none");

@@ -1,10 +1,9 @@
 #include "code/code_service.h"
 
-#include <fcntl.h>
-
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "protocol/digest.h"
@@ -93,12 +92,12 @@ void CodeService::compile(const TenantModule& module, Made made, Done done) {
   if (find_in_memory(module, done) || find_failure(module, done)) return;
   if (compilers_.waiting(module.tenant, CompileRank::calls) >= most_waiting)
     return done(fail(ErrorCode::no_capacity, "too many modules wait for a compiler; try again"));
-  UniqueFd copy(::fcntl(bytes.get(), F_DUPFD_CLOEXEC, 0));
+  auto copy = duplicate(bytes.get());
   const bool busy = compilers_.waiting(module.tenant, CompileRank::better) >= most_improvements;
   const bool quickly = copy && (!busy || known_failure(module, CompileTier::o3));
   const auto tier = quickly ? CompileTier::quick : CompileTier::o3;
   Flight& flight = flights_[module];
-  flight.module = std::move(copy);
+  if (copy) flight.module = std::move(*copy);
   flight.size = size;
   flight.tier = tier;
   flight.constants = made.constants;

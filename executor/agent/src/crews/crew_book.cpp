@@ -18,7 +18,8 @@ std::uint32_t CrewBook::free_number(const Crew& crew) {
 
 bool CrewBook::join(const Member& member, std::uint32_t members, WorkerPool::Taken taken) {
   Crew& crew = crews_[member.crew];
-  crew.members = members;
+  if (crew.seats.empty()) crew.members = members;
+  if (crew.members != members) return false;
   if (!crew.seats.contains(member.lease)) {
     if (crew.seats.size() == members) return false;
     const std::uint32_t number = free_number(crew);

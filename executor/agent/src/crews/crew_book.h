@@ -29,7 +29,8 @@ class CrewBook {
     LeaseId lease;
   };
   /// Its client has claimed it, or its last worker has ended: `taken` gets the next one, once all
-  /// members wait and their workers are there. False: the crew has all its `members`.
+  /// members wait and their workers are there. False: the crew has all its `members`, or is claimed
+  /// as one of another number.
   [[nodiscard]] bool join(const Member& member, std::uint32_t members, WorkerPool::Taken taken);
   /// Its worker has ended: the others' are ended as well.
   void lost(const Member& member);

@@ -165,6 +165,14 @@ class DataBook {
   [[nodiscard]] Unwritten unwritten(std::uint32_t tenant, const DataId& besides) const;
   /// It is to be, and is not yet.
   [[nodiscard]] bool lacks_file(const DataId& data) const;
+  /// One that is sealed and known to the gateway is to be, too, and charged for it. It lives so
+  /// long from now on, if that is longer. False: it was to be before. Errors, nothing changed:
+  /// `data_lost` (there is no such object), and those of a room with a file.
+  [[nodiscard]] Result<bool> want_file(const DataId& data,
+                                       std::optional<std::chrono::milliseconds> expires_in,
+                                       MonotonicTime now);
+  /// Its file could not be written: it is as before `want_file`.
+  void has_no_file(const DataId& data);
   /// It is from now on.
   void keep_file(const DataId& data);
   [[nodiscard]] bool has_file(const DataId& data) const;

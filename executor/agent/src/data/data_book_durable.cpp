@@ -1,4 +1,6 @@
 // What is kept as a file beyond this process.
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -32,6 +34,36 @@ void DataBook::charge_file(Object& object) {
   object.is_durable = true;
   for (Share* share : {&used_, &used_by_.at(object.terms.tenant.uid)})
     share->durable.value += object.terms.bytes.value;
+}
+
+Result<bool> DataBook::want_file(const DataId& data,
+                                 std::optional<std::chrono::milliseconds> expires_in,
+                                 MonotonicTime now) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end() || !found->second.sealed || found->second.made_by)
+    return fail(ErrorCode::data_lost, "this executor does not have the data");
+  Object& object = found->second;
+  const bool is_new = !object.is_durable;
+  if (is_new) {
+    const Demand demand{object.terms.tenant.uid, object.terms.bytes};
+    if (auto may = check_durable(demand); !may) return fail(std::move(may.error()));
+    charge_file(object);
+    object.terms.durable = true;
+  }
+  const MonotonicTime::duration left = MonotonicTime::max() - now;
+  if (expires_in && *expires_in < left)
+    object.expires = std::max(object.expires, now + *expires_in);
+  return is_new;
+}
+
+/// Its bytes are where they were.
+void DataBook::has_no_file(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end() || !found->second.is_durable || found->second.has_file) return;
+  Object& object = found->second;
+  object.is_durable = object.terms.durable = false;
+  for (Share* share : {&used_, &used_by_.at(object.terms.tenant.uid)})
+    share->durable.value -= object.terms.bytes.value;
 }
 
 /// What is there is there, also when the limit was larger once.

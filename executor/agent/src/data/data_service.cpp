@@ -36,6 +36,7 @@ void DataService::tell(const ControlMessage& message) {
 
 void DataService::forget(const DataId& data) {
   seals_.erase(data);
+  filing_.erase(data);
   spill_.dropped(data);
   durable_.dropped(data);
   durable_.when_gone(data, [this, data] { book_.file_gone(data); });

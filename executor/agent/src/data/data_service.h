@@ -47,6 +47,8 @@ class DataService {
   void obey(const MakeData& request);
   void obey(const SealData& request);
   void obey(const DropData& request);
+  /// What is sealed is written to a file, too.
+  void obey(const FileData& request);
   void obey(const SpareData& request);
   void obey(const DataSpared& answer) { sparing_.obey(answer); }
   void obey(const WishCopies& request) { book_.want_copies(request.data, request.copies); }
@@ -162,6 +164,10 @@ class DataService {
   void sealed(const DataId& data, const Result<void>& result);
   void adopt_files();
   void write_file(const DataId& data);
+  void write_held(DataHeld held, std::function<void(Result<std::string>)> done);
+  void begin_filing(const FileData& request);
+  void filed(const DataId& data, Result<std::string> digest);
+  void refuse_file(const DataId& data, const Failure& why);
   void file_written(const DataId& data, Result<std::string> digest);
   void tell_when_gone(const DataDropped& dropped);
   void file_spoiled(const DataId& data);
@@ -188,6 +194,7 @@ class DataService {
   /// Of the rooms that are being sealed: by which order. An id may come again meanwhile.
   std::unordered_map<DataId, std::uint64_t> seals_;
   std::uint64_t newest_seal_ = 0;
+  std::unordered_set<DataId> filing_;      // sealed ones whose file is being written
   std::unordered_set<DataId> introduced_;  // in the last hello
   std::size_t files_ignored_ = 0;          // of durable data, when we began
   bool ended_ = false;

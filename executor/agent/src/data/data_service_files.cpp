@@ -1,5 +1,7 @@
 // Objects that are on disk: in place of memory, or as files that outlive us.
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,6 +11,12 @@
 #include "foundation/log.h"
 
 namespace orchid::executor {
+namespace {
+
+/// Of what is on disk and is to have a file: until it is in memory again.
+constexpr std::chrono::seconds file_patience{60};
+
+}  // namespace
 
 DataSpill::Handlers DataService::spill_handlers() {
   return {.duplicate = [this](const DataId& data) { return files_.at(data).duplicate(); },
@@ -68,14 +76,64 @@ void DataService::write_file(const DataId& data) {
   if (durable_.is_writing(data)) return;
   DataHeld held = book_.describe(data, clock_now());
   held.created_ago = {};
+  write_held(std::move(held),
+             [this, data](Result<std::string> digest) { file_written(data, std::move(digest)); });
+}
+
+void DataService::write_held(DataHeld held, std::function<void(Result<std::string>)> done) {
+  const DataId data = held.data;
   auto same = files_.at(data).duplicate();
-  if (!same) return sealed(data, fail(std::move(same.error())));
+  if (!same) return done(fail(std::move(same.error())));
   book_.keep(data);
-  durable_.write(
-      std::move(held), std::move(*same),
-      {.closed = [this, data] { leave(data); },
-       .done = [this,
-                data](Result<std::string> digest) { file_written(data, std::move(digest)); }});
+  durable_.write(std::move(held), std::move(*same),
+                 {.closed = [this, data] { leave(data); }, .done = std::move(done)});
+}
+
+/// One answer is enough for who asks twice. What is on disk for want of memory is read back first.
+void DataService::obey(const FileData& request) {
+  if (filing_.contains(request.data)) return;
+  prepare(request.data, file_patience, [this, request](const Result<void>& there) {
+    if (!there) return refuse_file(request.data, there.error());
+    begin_filing(request);
+  });
+}
+
+void DataService::begin_filing(const FileData& request) {
+  const DataId data = request.data;
+  if (ended_) return refuse_file(data, {ErrorCode::lease_ended, "the executor's grant ends"});
+  if (filing_.contains(data)) return;
+  const auto wanted = book_.want_file(data, request.expires_in, clock_now());
+  if (!wanted) return refuse_file(data, wanted.error());
+  if (!*wanted) return tell(DataFiled{data});
+  DataHeld held = book_.describe(data, clock_now());
+  if (const auto may = DataDurable::check_queue(book_.unwritten(held.terms.tenant.uid, data));
+      !may) {
+    book_.has_no_file(data);
+    return refuse_file(data, may.error());
+  }
+  filing_.insert(data);
+  write_held(std::move(held),
+             [this, data](Result<std::string> digest) { filed(data, std::move(digest)); });
+}
+
+/// It stays what it was if its file could not be written.
+void DataService::filed(const DataId& data, Result<std::string> digest) {
+  filing_.erase(data);
+  if (!digest) {
+    book_.has_no_file(data);
+    return refuse_file(
+        data, {digest.error().code, "its file could not be written: " + digest.error().message});
+  }
+  book_.keep_file(data);
+  book_.keep_digest(data, std::move(*digest));
+  log::info("event=data_kept data={}", to_string(data));
+  tell(DataFiled{data});
+}
+
+void DataService::refuse_file(const DataId& data, const Failure& why) {
+  log::warn("event=data_not_kept data={} code={} reason=\"{}\"", to_string(data),
+            to_string(why.code), why.message);
+  tell(DataNotFiled{data, why.code, why.message});
 }
 
 void DataService::file_written(const DataId& data, Result<std::string> digest) {

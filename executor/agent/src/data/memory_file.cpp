@@ -1,4 +1,5 @@
 #include "data/memory_file.h"
+#include "foundation/duplicate.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -105,9 +106,9 @@ Result<void> MemoryFile::fix_size(ByteCount size) {
 }
 
 Result<MemoryFile> MemoryFile::duplicate() const {
-  UniqueFd same(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!same) return fail_errno("duplicate a descriptor of data");
-  return MemoryFile(std::move(same));
+  auto same = orchid::duplicate(file_.get());
+  if (!same) return fail(std::move(same.error()));
+  return MemoryFile(std::move(*same));
 }
 
 /// Not a duplicate: the kernel is to know our opening from the writer's.

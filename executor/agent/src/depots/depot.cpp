@@ -1,12 +1,12 @@
 #include "depots/depot.h"
 
-#include <fcntl.h>
 #include <signal.h>
 
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "foundation/duplicate.h"
 #include "foundation/log.h"
 
 namespace orchid::executor {
@@ -194,8 +194,9 @@ void Depot::send(const DepotMessage& message, int descriptor) {
   if (!channel_) return;
   Waiting one{.text = encode(message), .descriptor = {}};
   if (descriptor >= 0) {
-    one.descriptor.reset(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-    if (!one.descriptor) return kill();  // none is left; what it has asked is asked again
+    auto copy = duplicate(descriptor);
+    if (!copy) return kill();  // none is left; what it has asked is asked again
+    one.descriptor = std::move(*copy);
   }
   if (waiting_.size() >= most_waiting) {
     log::error("event=depot_reads_nothing tenant={} waiting={}", tenant_.uid, waiting_.size());

@@ -1,5 +1,4 @@
 // The modules of a client's worker: from the announcement to the slot, or to why there is none.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <expected>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "foundation/log.h"
 #include "lanes/lane_session.h"
 #include "protocol/digest.h"
@@ -150,9 +150,9 @@ void LaneSession::provide(const std::string& digest, UniqueFd module) {
   if (take_fetched(digest, module)) return;
   if (gpu_) {
     if (!gpu_->expect(digest)) return refuse_more(digest);
-    UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
+    auto copy = duplicate(module.get());
     if (!copy) return not_made(digest, {ErrorCode::no_capacity, "no descriptor is left"});
-    services_.code.compile({tenant_.uid, digest, gpu_->architecture()}, std::move(copy),
+    services_.code.compile({tenant_.uid, digest, gpu_->architecture()}, std::move(*copy),
                            when_kernels_made(digest));
   }
   services_.code.compile({tenant_.uid, digest}, std::move(module),

@@ -1,9 +1,9 @@
 // Modules that a function of a crew has made, at one of its members.
-#include <fcntl.h>
 
 #include <chrono>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "foundation/log.h"
 #include "lanes/lane_session.h"
 #include "protocol/digest.h"
@@ -99,14 +99,13 @@ void LaneSession::looked_up(const LaneFetched& message, UniqueFd module) {
   const bool fits =
       is_digest(message.digest) && (!named_by_digest || message.digest.starts_with(message.name));
   for (const ModuleFetches::Fetched& fetched : look_ups_.take(message.name)) {
-    UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
     if (message.digest.empty())
       fetched(fail(message.code, message.message));
     else if (!fits)
       fetched(
           fail(ErrorCode::bad_request, "the program has sent another module than was asked for"));
-    else if (copy)
-      fetched(FetchedModule{.bytes = std::move(copy), .digest = message.digest});
+    else if (auto copy = duplicate(module.get()))
+      fetched(FetchedModule{.bytes = std::move(*copy), .digest = message.digest});
     else
       fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
   }
@@ -117,9 +116,8 @@ bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module
   const auto waiting = fetches_.take(digest);
   if (waiting.empty()) return false;
   for (const ModuleFetches::Fetched& fetched : waiting) {
-    UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
-    if (copy)
-      fetched(FetchedModule{.bytes = std::move(copy), .digest = digest});
+    if (auto copy = duplicate(module.get()))
+      fetched(FetchedModule{.bytes = std::move(*copy), .digest = digest});
     else
       fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
   }

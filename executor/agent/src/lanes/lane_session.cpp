@@ -107,6 +107,9 @@ void LaneSession::claim(const LaneClaim& message) {
                    is_in_crew()
                        ? "the lease is of a crew: claim its members with lane protocol 3"
                        : "the lease is of no crew: claim its workers with lane protocol 1"});
+  if (is_in_crew()) crew_members_ = message.members != 0 ? message.members : client_terms_->crew;
+  if (is_in_crew() && crew_members_ > client_terms_->crew)
+    return refuse({ErrorCode::bad_request, "the crew was not granted so many members"});
   if (is_in_crew() && !uid_)
     return refuse({ErrorCode::unsupported,
                    "a crew and its client are on one host: hold the crew on this one"});
@@ -127,8 +130,9 @@ void LaneSession::take_worker() {
     self->took(std::move(worker));
   };
   if (is_in_crew()) {
-    if (!services_.crews->join(crew_member(), client_terms_->crew, taken))
-      refuse({ErrorCode::no_capacity, "the crew has all its members"});
+    if (!services_.crews->join(crew_member(), crew_members_, taken))
+      refuse({ErrorCode::no_capacity,
+              "the crew has all its members, or is of another number of them"});
     return;
   }
   if (uid_)

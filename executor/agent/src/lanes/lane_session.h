@@ -206,6 +206,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// To be attached, and on disk: the first one is being read back, the others after it.
   std::deque<DataId> on_disk_;
   std::optional<ClientTerms> client_terms_;
+  std::uint32_t crew_members_ = 0;  // of its crew; 0: it is in none
   ByteCount memory_;              // of its worker
   std::uint32_t cores_ = 1;       // of its worker
   CoreList core_ids_;             // of the lease

@@ -312,6 +312,12 @@ bool WorkerProcess::was_killed_from_outside(const ChildEvent& event) const {
   return event.kind == ChildEvent::Kind::killed && event.value == SIGKILL && !hurried_;
 }
 
+/// It may have met what another member has written.
+std::string WorkerProcess::end_of_idle_member(LastWords words, const ChildEvent& event) const {
+  if (words == LastWords::spoiled || words == LastWords::failed) return last_place();
+  return "the worker " + describe(event);
+}
+
 LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   const StatusPage& seen = page();
   LaneEnded ended;
@@ -321,7 +327,10 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
     ended.message = kill_words_.empty() ? std::string(message_of(kill_reason_)) : kill_words_;
   }
   // Whatever it ran is no more to blame than what is on its way between others.
-  if (kill_reason_ == KillReason::crew) return ended;
+  if (kill_reason_ == KillReason::crew) {
+    ended.message.clear();  // the one that ended first says why
+    return ended;
+  }
   if (run_state_of(seen.state.load()) != RunState::idle) {
     ended.request = seen.request_id.load();
     ended.started = true;
@@ -334,6 +343,7 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
     // idle and is not. If the client has the answer, it does not look for this request.
     ended.request = seen.request_id.load();
     ended.started = ended.request != 0;
+    if (kill_reason_ == KillReason::none) ended.message = end_of_idle_member(words, event);
   } else if (kill_reason_ == KillReason::none && !from_outside && left_a_call()) {
     ended.request = seen.request_id.load();
     ended.started = true;

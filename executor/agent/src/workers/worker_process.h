@@ -350,6 +350,7 @@ class WorkerProcess {
   [[nodiscard]] bool left_a_call() const;
   [[nodiscard]] const transport::LaneMemory* lane_view() const;
   [[nodiscard]] bool was_taken_unawares() const;
+  [[nodiscard]] std::string end_of_idle_member(LastWords words, const ChildEvent& event) const;
   [[nodiscard]] bool was_killed_from_outside(const ChildEvent& event) const;
 
   std::uint64_t id_;

@@ -108,7 +108,16 @@ std::byte* CrewLane::output(std::size_t size) {
   return room.data();
 }
 
+std::string CrewLane::step_line(const Answer& answer) const {
+  const LoadedModule* const module = parts_.modules.find_key(crew::module_key_of(call_));
+  const bool known = module != nullptr && call_.entry < module->names.size();
+  return fmt::format("{}{} {} {}\n", crew::step_mark, end_.place().member,
+                     known ? module->names[call_.entry] : "unknown",
+                     std::max<std::int64_t>(answer.run_time.count(), 0));
+}
+
 transport::CrewLog CrewLane::whole_log(const Answer& answer) {
+  if (crew::is_traced(call_)) log_.append(step_line(answer));
   log_.append(answer.log, answer.log_dropped);
   return {.text = log_.text, .dropped = log_.dropped};
 }

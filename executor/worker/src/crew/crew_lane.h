@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "crew/kept_answers.h"
 #include "crew/spawn_book.h"
 #include "foundation/tick_clock.h"
 #include "protocol/outcome.h"
@@ -27,7 +28,10 @@ class CrewLane final : public transport::LaneWorker {
     const ModuleTable& modules;
     const TickRate& rate;
   };
-  CrewLane(transport::CrewEnd end, const Parts& parts) : end_(std::move(end)), parts_(parts) {}
+  CrewLane(transport::CrewEnd end, const Parts& parts)
+      : end_(std::move(end)),
+        parts_(parts),
+        kept_(end_.shelf_to(crew::client_member), end_.shelf_from(crew::client_member)) {}
 
   /// Calls that their client has cancelled are answered here, and never run. What comes from rings
   /// and what is in the book have their turns. Errors: `bad_request`; `no_capacity`: there is no
@@ -81,6 +85,8 @@ class CrewLane final : public transport::LaneWorker {
   [[nodiscard]] const std::optional<Refusal>& then(const Wish& wish);
   /// What the children of this call have answered, as they were spawned.
   [[nodiscard]] std::span<const AlignedBytes> outputs() const { return outputs_; }
+  /// The running call is never begun again.
+  [[nodiscard]] bool is_once() const { return crew::is_once(call_); }
   /// It was spawned, and whoever has spawned it gets its output.
   [[nodiscard]] bool is_child() const { return asker_.kind != Asker::Kind::client; }
 
@@ -127,6 +133,7 @@ class CrewLane final : public transport::LaneWorker {
   [[nodiscard]] Result<void> end_child(const Answer& answer);
   [[nodiscard]] Result<void> settle(const Asker& asker, std::uint64_t request_id, StepEnd end);
   [[nodiscard]] Result<void> deliver(const SpawnBook::Delivery& told);
+  [[nodiscard]] std::string step_line(const Answer& answer) const;
   [[nodiscard]] transport::CrewLog whole_log(const Answer& answer);
   static constexpr std::string_view cancelled_between = "the call was cancelled between two steps";
   static constexpr std::string_view late_between =
@@ -140,6 +147,7 @@ class CrewLane final : public transport::LaneWorker {
   transport::CrewEnd end_;
   Parts parts_;
   SpawnBook book_;
+  KeptAnswers kept_;
   bool step_next_ = false;  // the book has its turn
   // Of the running call.
   CallHeader call_;         // as it came

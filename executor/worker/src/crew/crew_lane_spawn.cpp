@@ -238,7 +238,8 @@ Result<void> CrewLane::suspend(const Answer& so_far, std::uint64_t left) {
   (void)whole_log(so_far);
   rest_->log = std::move(log_);
   end_.done();
-  book_.suspend(std::move(*rest_), std::exchange(spawned_, {}));
+  KeptChildren kept = is_child() ? KeptChildren() : kept_.find(*rest_, spawned_);
+  book_.suspend(std::move(*rest_), std::exchange(spawned_, {}), std::move(kept));
   rest_.reset();
   return {};
 }
@@ -258,7 +259,7 @@ Result<void> CrewLane::end_child(const Answer& answer) {
 /// When one child has failed, the others of its call need not begin any more, wherever they are.
 Result<void> CrewLane::settle(const Asker& asker, std::uint64_t request_id, StepEnd end) {
   if (!end.is_ok()) end_.cancel(request_id);
-  const auto told = book_.end(asker, request_id, std::move(end));
+  const auto told = book_.end(asker, request_id, std::move(end), &kept_);
   return told ? deliver(*told) : Result<void>();
 }
 

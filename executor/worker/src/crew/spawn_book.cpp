@@ -64,16 +64,23 @@ SpawnBook::Frame SpawnBook::close_frame(std::uint32_t number) {
   return frame;
 }
 
-void SpawnBook::suspend(Step rest, std::vector<Step> children) {
+void SpawnBook::suspend(Step rest, std::vector<Step> children, KeptChildren kept) {
   rest.outputs.clear();
   rest.outputs.resize(children.size());
+  std::vector<bool> known(children.size());
+  for (std::size_t i = 0; i < kept.answers.size() && i < children.size(); ++i) {
+    known[i] = kept.answers[i].has_value();
+    if (known[i]) rest.outputs[i] = std::move(*kept.answers[i]);
+  }
   bytes_ += size_of(rest);
   const std::uint32_t number = open_frame(std::move(rest));
-  frames_[number]->missing = children.size();
-  if (children.empty()) ready_.push_back(number);
+  frames_[number]->missing = static_cast<std::size_t>(std::ranges::count(known, false));
+  frames_[number]->keys = std::move(kept.keys);
+  if (frames_[number]->missing == 0) ready_.push_back(number);
   auto child = static_cast<std::uint32_t>(children.size());
   for (Step& each : children | std::views::reverse) {
-    each.asker = {.kind = Asker::Kind::frame, .number = number, .child = --child};
+    if (known[--child]) continue;
+    each.asker = {.kind = Asker::Kind::frame, .number = number, .child = child};
     bytes_ += size_of(each);
     children_.push_back(std::move(each));
   }
@@ -118,10 +125,12 @@ void SpawnBook::note(Frame& frame, std::uint32_t child, StepEnd end) {
 }
 
 std::optional<SpawnBook::Delivery> SpawnBook::end(const Asker& asker, std::uint64_t request_id,
-                                                  StepEnd end) {
+                                                  StepEnd end, AnswerKeeper* keeper) {
   Asker to = asker;
   while (to.kind == Asker::Kind::frame) {
     Frame& frame = *frames_[to.number];
+    if (keeper != nullptr && end.is_ok() && !frame.failure && to.child < frame.keys.size())
+      keeper->keep(request_id, frame.keys[to.child], end.payload.bytes());
     note(frame, to.child, std::move(end));
     if (frame.missing > 0) return std::nullopt;
     if (!frame.failure) {

@@ -10,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,21 @@ struct StepEnd {
   [[nodiscard]] bool is_ok() const { return kind == ResponseKind::reply && outcome == Outcome::ok; }
 };
 
+/// Is told of children of a call that have answered, where that is to outlive this crew.
+class AnswerKeeper {
+ public:
+  virtual ~AnswerKeeper() = default;
+  virtual void keep(std::uint64_t request_id, std::uint64_t key,
+                    std::span<const std::byte> answer) = 0;
+};
+
+/// Of the children of a call: by what each goes in an earlier or a later attempt of the call, and
+/// what it has answered in an earlier one. Empty: nothing is kept.
+struct KeptChildren {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::optional<AlignedBytes>> answers;
+};
+
 /// Owned by the worker's thread. Each child that was put in comes to an end exactly once; a call
 /// whose child has failed fails itself, once all of its children have ended, and does not go on.
 class SpawnBook {
@@ -80,8 +96,8 @@ class SpawnBook {
     return held() + children + 1 <= limits_.held && bytes_ + bytes <= limits_.bytes.value;
   }
   /// The call goes on as `rest` when all its children have ended; at once, if it has none. The
-  /// first one runs first. Their askers are set here.
-  void suspend(Step rest, std::vector<Step> children);
+  /// first one runs first. Their askers are set here. One whose answer was kept does not run.
+  void suspend(Step rest, std::vector<Step> children, KeptChildren kept = {});
   /// Lent by another member, which is its asker. False: that loan has not ended yet.
   [[nodiscard]] bool borrow(Step child);
 
@@ -98,7 +114,7 @@ class SpawnBook {
   };
   /// A step of the call `request_id` has ended.
   [[nodiscard]] std::optional<Delivery> end(const Asker& asker, std::uint64_t request_id,
-                                            StepEnd end);
+                                            StepEnd end, AnswerKeeper* keeper = nullptr);
 
   /// Children that may be lent: all but one, which this member runs next.
   [[nodiscard]] std::size_t spare() const {
@@ -127,7 +143,8 @@ class SpawnBook {
  private:
   struct Frame {
     Step rest;
-    std::size_t missing = 0;  // children that have not ended
+    std::size_t missing = 0;          // children that have not ended
+    std::vector<std::uint64_t> keys;  // of children whose answers are kept; empty: of none
     std::optional<StepEnd> failure;
   };
   struct Lent {

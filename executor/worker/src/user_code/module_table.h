@@ -25,6 +25,7 @@ struct LoadedModule {
   std::vector<std::string> names;      // of its entries, sorted: entry k is called by the number k
   std::vector<EntryFunction> entries;  // in the same order
   bool quick = false;                  // code of that tier
+  bool has_effects = false;            // its calls may not be repeated
   bool on_gpu = false;                 // where its kernels run
   bool kept = false;                   // a call here has made it: the agent never has it dropped
   /// Code that was replaced: something that a call has left behind may still point to it.

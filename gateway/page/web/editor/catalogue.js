@@ -12,8 +12,11 @@ export async function loadCatalogue() {
   return { functions: callable(functions.functions), templates: templates.templates, schema };
 }
 
-/** The gateway's report of a text. */
-export async function check(text) {
-  const response = await request("POST", "/v1/flows/check", { body: { document: text } });
+/** As the gateway takes a flow, with the files of its nodes of kind `flow`, by name. */
+export const sent = (text, files) => ({ document: text, ...(Object.keys(files).length > 0 ? { files } : {}) });
+
+/** The gateway's report of them. */
+export async function check(text, files) {
+  const response = await request("POST", "/v1/flows/check", { body: sent(text, files) });
   return response.json();
 }

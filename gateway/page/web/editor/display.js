@@ -1,5 +1,5 @@
 // display.js: shows the session and the selection in the picture, the text, the form and the lines around them.
-import { keepDraft } from "./files.js";
+import { keepDraft, keepFiles } from "./files.js";
 import { picture } from "./picture.js";
 
 export class Display {
@@ -14,12 +14,18 @@ export class Display {
     const { session, selection, panel } = parts;
     session.addEventListener("changed", () => this.#showChange());
     session.addEventListener("checked", () => this.#showReport());
+    session.addEventListener("files", () => this.#keepFiles());
     selection.addEventListener("marked", () => this.#mark());
     selection.addEventListener("chosen", () => this.#planPanel());
     selection.addEventListener("opened", () => {
       this.#showPanel();
       panel.focus();
     });
+  }
+
+  #keepFiles() {
+    if (!keepFiles(this.#parts.session.files)) this.#parts.tell("This browser does not keep the files that are sent along: have them at hand.", true);
+    this.#planPanel();
   }
 
   showStates(states) {

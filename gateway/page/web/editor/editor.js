@@ -6,7 +6,7 @@ import { Canvas } from "./canvas.js";
 import { check, loadCatalogue } from "./catalogue.js";
 import { Commands } from "./commands.js";
 import { Display } from "./display.js";
-import { keptDraft } from "./files.js";
+import { keptDraft, keptFiles } from "./files.js";
 import { keyboard } from "./keyboard.js";
 import { Layout } from "./layout.js";
 import { Panel } from "./panel.js";
@@ -58,13 +58,13 @@ async function catalogueWhenLoggedIn() {
 function build(catalogue) {
   const reading = new Reading();
   const first = keptDraft() ?? catalogue.templates.find((template) => template.name === "call")?.text ?? "flow: new\nnodes: {}\n";
-  session = new Session(first, check, (text) => reading.read(text));
+  session = new Session(first, check, (text) => reading.read(text), keptFiles());
   const selection = new Selection();
   const canvas = new Canvas(part("canvas"));
   let display = null;
   const runs = new RunForm(part("runs"), session, (states) => display.showStates(states));
   const commands = new Commands({ session, selection, canvas, runs, tell });
-  const panel = new Panel(part("panel"), session, catalogue);
+  const panel = new Panel(part("panel"), session, catalogue, tell);
   const text = new TextPane(part("source"), part("faults"), commands, (typed, isTyped) => (isTyped ? session.type(typed) : session.replace(typed)));
   const layout = new Layout((why) => tell(why, true));
   display = new Display({ session, selection, canvas, layout, panel, text, tell, verdict: part("verdict"), undo: part("undo"), redo: part("redo") });

@@ -1,6 +1,7 @@
 // files.js: texts that go to the user's disk, and the draft that the browser keeps.
 
 const draftKey = "orchid.flow.draft";
+const filesKey = "orchid.flow.files";
 
 export function download(name, type, text) {
   const url = URL.createObjectURL(new Blob([text], { type }));
@@ -22,6 +23,25 @@ export function keepDraft(text) {
     return true;
   } catch {
     return false;
+  }
+}
+
+export function keepFiles(files) {
+  try {
+    localStorage.setItem(filesKey, JSON.stringify(files));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Texts by name. */
+export function keptFiles() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(filesKey) ?? "{}");
+    return Object.fromEntries(Object.entries(kept).filter(([, text]) => typeof text === "string"));
+  } catch {
+    return {};
   }
 }
 

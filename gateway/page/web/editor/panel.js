@@ -1,15 +1,18 @@
 // panel.js: the form beside the picture: what was chosen there, field by field. Edits go to the session when a field is left.
 import { button, element } from "/page/dom.js";
 import * as model from "./flow_model.js";
+import { sentFiles, fileOfNode } from "./sent_files.js";
 import { fieldsOfFlow, fieldsOfKind, jsonOf, shown, understood } from "./schema_fields.js";
 
 export class Panel {
   #root;
   #session;
   #catalogue;
+  #tell;
 
-  /** `catalogue`: {schema, functions}: functions by what a flow calls them, with their signatures. */
-  constructor(root, session, catalogue) {
+  /** `catalogue`: {schema, functions}: functions by what a flow calls them, with their signatures. `tell` says what has been done. */
+  constructor(root, session, catalogue, tell) {
+    this.#tell = tell;
     this.#root = root;
     this.#session = session;
     this.#catalogue = catalogue;
@@ -64,6 +67,7 @@ export class Panel {
       element("h2", {}, `Node of kind ${box.kind}`),
       this.#name("nodes", box.name),
       ...fieldsOfKind(this.#catalogue.schema, box.kind).map((field) => this.#field(field, model.own(fields, field.name), set(field.name), "")),
+      box.kind === "flow" ? fileOfNode(this.#session, model.own(fields, "file"), (name) => set("file")(name), this.#tell) : null,
       element("h3", {}, "Ports"),
       ...ports.map((port) => this.#port(port)),
       button("Delete the node", () => this.#edit((flow) => model.removeNode(flow, box.name)), { id: "panel-delete" }),
@@ -163,6 +167,7 @@ export class Panel {
         return "";
       }),
       ...fieldsOfFlow(this.#catalogue.schema).map((field) => this.#field(field, model.own(flow, field.name), set(field.name), "flow-")),
+      ...sentFiles(this.#session, this.#tell),
       element("p", { class: "hint" }, "Choose a node, an input or an output in the picture to edit it here.")];
   }
 }

@@ -1,6 +1,7 @@
 // run_form.js: values for a flow's inputs, its submission, and what becomes of it.
 import { get, request } from "/page/api.js";
 import { button, element } from "/page/dom.js";
+import { sent } from "./catalogue.js";
 import { view } from "./flow_model.js";
 import { jsonOf } from "./schema_fields.js";
 
@@ -73,7 +74,7 @@ export class RunForm {
     this.#stop = new AbortController();
     const stop = this.#stop.signal;
     try {
-      const answer = await request("POST", "/v1/flows", { body: { document: this.#session.text, inputs: Object.fromEntries(inputs) }, stop });
+      const answer = await request("POST", "/v1/flows", { body: { ...sent(this.#session.text, this.#session.files), inputs: Object.fromEntries(inputs) }, stop });
       await this.#follow(await answer.json(), stop, status, result);
     } catch (error) {
       if (!stop.aborted) status.textContent = error.message;

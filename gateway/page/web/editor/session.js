@@ -1,5 +1,6 @@
 // session.js: the flow that is being edited: its text, which is the truth, what the text says, and what the gateway says of it.
-// Events: "changed" (the text, and perhaps the flow), "checked" (the report), "refused" (detail: why an edit was not made).
+// Events: "changed" (the text, and perhaps the flow), "checked" (the report), "refused" (detail: why an edit was not made), "files" (those of nodes
+// of kind flow, which are sent along; they are no part of the text, nor of its history).
 import { History } from "./history.js";
 import { addOutput, connect } from "./flow_model.js";
 import { endsOf, refusal } from "./ports.js";
@@ -17,12 +18,13 @@ export class Session extends EventTarget {
   #reading = null;  // a timer, while the newest text has not been read
   #readAside;
   #checkedText = null;  // what `report` is of
-  #asking = null;  // {text, done}
+  #asking = null;  // {text, files, done}
 
-  /** `check` asks the gateway for a report of a text, and rejects if there is none. `readAside` parses what is typed without keeping the
+  /** `check` asks the gateway for a report of a text and files, and rejects if there is none. `readAside` parses what is typed without keeping the
    * page waiting. */
-  constructor(text, check, readAside = async (one) => parse(one)) {
+  constructor(text, check, readAside = async (one) => parse(one), files = {}) {
     super();
+    this.files = files;  // texts by name; never changed in place
     this.#readAside = readAside;
     this.#check = check;
     this.#history = new History(text);
@@ -97,6 +99,14 @@ export class Session extends EventTarget {
   /** Whether `report` is of the newest text. */
   get isChecked() { return this.#checkedText === this.text; }
 
+  /** Without a text it is not sent along any more. */
+  setFile(name, text) {
+    const { [name]: _, ...others } = this.files;
+    this.files = text === undefined ? others : { ...others, [name]: text };
+    this.dispatchEvent(new Event("files"));
+    return this.checkAgain();
+  }
+
   checkAgain() {
     this.#checkedText = null;
     return this.checked();
@@ -105,18 +115,18 @@ export class Session extends EventTarget {
   /** When the newest text has been checked, or could not be. */
   async checked() {
     while (this.#checkedText !== this.text) {
-      const text = this.text;
-      if (this.#asking?.text !== text) this.#asking = { text, done: this.#ask(text) };
+      const { text, files } = this;
+      if (this.#asking?.text !== text || this.#asking.files !== files) this.#asking = { text, files, done: this.#ask(text, files) };
       await this.#asking.done;
       if (this.checkFailed) return;
     }
   }
 
-  async #ask(text) {
+  async #ask(text, files) {
     this.checkFailed = "";
     try {
-      const report = await this.#check(text);
-      if (text !== this.text) return;
+      const report = await this.#check(text, files);
+      if (text !== this.text || files !== this.files) return;
       this.#checkedText = text;
       // While the text cannot be read, the picture and its types stay.
       this.report = { ...report, nodes: this.problem ? this.report.nodes : report.nodes };

@@ -2,6 +2,7 @@
 import { events, get, poll, request, text } from "/page/api.js";
 import { dataPreview, isDataId } from "/page/data_preview.js";
 import { button, element } from "/page/dom.js";
+import { FlowCalls } from "/page/flow_calls.js";
 import { FlowGraph } from "/page/flow_graph.js";
 import { between, milliseconds, time } from "/page/format.js";
 import { Details, state } from "/page/invocation_details.js";
@@ -99,12 +100,13 @@ class FlowPage {
     this.log = element("pre", { class: "log" });
     this.graph = new FlowGraph((name) => this.choose(name, true));
     this.times = new NodeTimes();
+    this.workers = new FlowCalls(id);
     this.nodes = new Map();
     this.chosen = null;
     this.stopEvents = () => {};
     this.open = true;
     content.append(element("p", {}, element("a", { href: "#flows" }, "All flows")), this.head, this.state, this.acts, this.fault,
-      this.graph.node, this.details, element("h3", {}, "Nodes over time"), this.times.node, this.attempts, element("h3", {}, "Outputs"), this.outputs, this.data,
+      this.graph.node, this.details, element("h3", {}, "Nodes over time"), this.times.node, this.workers.node, this.attempts, element("h3", {}, "Outputs"), this.outputs, this.data,
       element("h3", {}, "Log"), this.log);
     this.told = new Set();  // attempts: a stream that begins anew tells them again
     this.load();
@@ -121,6 +123,7 @@ class FlowPage {
       this.nodes = new Map((flow.nodes || []).map((node) => [node.node, node]));
       this.graph.show([...this.nodes.values()]);
       this.times.show(flow, this.nodes);
+      this.workers.changed();
       this.follow();
     } catch (error) {
       this.fault.textContent = error.message;
@@ -154,6 +157,7 @@ class FlowPage {
     this.nodes.set(node.node, { ...this.nodes.get(node.node), ...node });
     this.graph.change(node);
     this.times.show(this.flow, this.nodes);
+    this.workers.changed();
     if (node.state !== before) this.readLogSoon();
     if (this.chosen === node.node) this.choose(node.node, node.state !== before);
   }
@@ -262,6 +266,7 @@ class FlowPage {
     clearTimeout(this.logDue);
     this.stopEvents();
     this.calls.close();
+    this.workers.close();
     this.graph.close();
     this.freeData();
   }

@@ -24,6 +24,13 @@ function memory(host) {
   return `${bytes(leased)} of ${bytes(offered)}`;
 }
 
+/** What leases of memory have is no data of anybody's, and is told apart where the executor says it. */
+function data(one) {
+  if (!one.data_memory_bytes) return "";
+  const leased = one.data_leased_bytes || 0;
+  return `${bytes(one.data_used_bytes - leased)} of ${bytes(one.data_memory_bytes)}${leased > 0 ? `, ${bytes(leased)} leased` : ""}`;
+}
+
 function faults(host) {
   const all = host.executors.flatMap((one) => one.gpu_faults.map((gpu) => `GPU ${gpu.index}: ${gpu.reason}`));
   if (host.drained) all.unshift("no new workers are placed there");
@@ -32,6 +39,7 @@ function faults(host) {
 
 const HOST_COLUMNS = [
   { title: "Host", width: "2fr", cell: (host) => host.name || host.hostname },
+  { title: "Cluster", width: "1fr", cell: (host) => host.cluster || "" },
   { title: "Kind", width: "4em", cell: (host) => host.kind },
   { title: "Cores", width: "2fr", cell: cores },
   { title: "in use", width: "7em", cell: (host) => `${host.cores_leased ?? "?"} of ${host.cores_usable ?? "?"}` },
@@ -49,7 +57,7 @@ const EXECUTOR_COLUMNS = [
   { title: "Cores from", width: "1fr", cell: (one) => one.grant.source },
   { title: "Cores in use", width: "8em", cell: (one) => `${one.cores_leased} of ${one.cores.length}` },
   { title: "Workers ready", width: "9em", cell: (one) => one.workers_ready },
-  { title: "Data", width: "1fr", cell: (one) => (one.data_memory_bytes ? `${bytes(one.data_used_bytes)} of ${bytes(one.data_memory_bytes)}` : "") },
+  { title: "Data", width: "1fr", cell: data },
   { title: "Ends in", width: "1fr", cell: (one) => milliseconds(one.grant.ends_in_ms) },
 ];
 const NODE_COLUMNS = [

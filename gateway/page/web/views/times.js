@@ -98,7 +98,7 @@ export function show(content) {
   content.append(element("h2", {}, "Time line"), element("p", { class: "tools" }, element("label", { for: "span" }, "Time "), chosen), legend,
     element("div", { class: "scroll" }, line.picture),
     element("h2", {}, "Where time went"), spent,
-    element("p", { class: "hint" }, "Of the invocations that the page knows, the newest 10 000 at most. Moving data is not told apart: it is in queue."));
+    element("p", { class: "hint" }, "Of the invocations that the page knows, the newest 10 000 at most. transfer: until its data was where it ran."));
   const book = new InvocationBook((list) => {
     line.show(list);
     const totals = new Map(PARTS.map((part) => [part, 0]));

@@ -34,6 +34,9 @@ struct Surroundings {
     std::string text;
   };
   std::function<Result<Opened>(const std::string& file, const std::string& beside)> open;
+  /// Whether an executor keeps data as files, for flows that want some to be durable. Empty: nobody
+  /// is there to ask.
+  std::function<bool()> keeps_files{};
 };
 
 /// What can be connected to a node, as far as that is known: for who draws a flow.

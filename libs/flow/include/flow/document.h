@@ -70,9 +70,12 @@ struct Node {
   Step if_true, if_false;   // if
   Step until;               // map, iterate
   Until ends = Until::never;
-  Word file;                 // flow: where its document is
-  std::uint32_t fan = 16;    // reduce: elements of a group, 2 to 65536
-  std::uint32_t times = 0;   // iterate: steps at most, from 1
+  Word file;                // flow: where its document is
+  std::uint32_t fan = 16;   // reduce: elements of a group, 2 to 65536
+  std::uint32_t times = 0;  // iterate: calls at most, from 1; 0: the function says when it is done
+  std::chrono::nanoseconds budget{0};  // iterate with a step function: of each batch; 0: not said
+  std::uint32_t steps = 0;             // the same in steps; 0: as many as there is time for
+  std::uint32_t durable = 0;           // iterate: each so many'th state is kept as a file; 0: none
   std::uint32_t window = 0;  // calls of the node that run at once; 0: as many as the flow may
   std::chrono::nanoseconds deadline{0};  // of each call; 0: the platform's own
   RetryPolicy retry;
@@ -84,6 +87,7 @@ struct Edge {
   Word from;                        // "node", "node.output" (of a flow), or an input's name
   std::optional<std::string> json;  // a value; then `from` is empty
   Word to;                          // "node.port", or "node" if it has one port
+  bool durable = false;             // what goes over it is kept as a file
 };
 
 /// What decides how a flow runs (flow/optimiser.h): one of ours by its name, or a library by its

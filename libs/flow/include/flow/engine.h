@@ -21,6 +21,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -48,7 +49,9 @@ struct Answered {
   Bytes output;
   Time run_time{};  // of the function on its worker; 0: not known. The engine does not look at it.
 };
-/// The call has ended without output, or was lost with its worker. `outcome` as on the wire.
+/// The call has ended without output, or was lost with its worker. `outcome` as on the wire, or
+/// `data_returned`: it could not be made while objects of `StartCall::kept` were away, which are
+/// there again; it is made once more, and that is no attempt.
 struct CallFailed {
   CallId call;
   std::string outcome;
@@ -97,6 +100,7 @@ struct WorkId {
   std::uint64_t index = 0;       // of a piece or a group
   std::uint32_t round = 0;       // how often the node was begun anew, since data was lost
   bool judges = false;           // it asks `until` of the result
+  bool keeps = false;            // it keeps an object as a file
   friend auto operator<=>(const WorkId&, const WorkId&) = default;
 };
 
@@ -109,6 +113,10 @@ struct StartCall {
   Bytes input;
   std::vector<DataId> data{};  // that it is given, in the order of its arguments
   std::uint64_t pieces = 1;    // of a map in runs, so many are in it
+  /// Nothing is called: the object in `data` is to be kept as a file. The answer has no output.
+  bool keeps = false;
+  /// Of `data`, those that are in files: they may be away for a while, and are not lost by that.
+  std::vector<DataId> kept{};
 };
 /// Its answer is not wanted any more. Of a flow that has ended early it still counts if it comes.
 struct StopCall {
@@ -203,6 +211,7 @@ class Engine {
     std::uint64_t index = 0;   // of a piece, the first of a run, or a group; else 0
     bool judges = false;       // asks `until` of the result
     std::uint64_t pieces = 1;  // of a run
+    bool keeps = false;        // has what `keeping` says kept as a file
   };
   /// A result that waits for one before it.
   struct Ahead {
@@ -243,7 +252,13 @@ class Engine {
     Value about;                                 // pieces, elements, the state, all results
     bool has_own_state = false;                  // of an iteration: a step has made it
     std::uint64_t step = 0;                      // of an iteration; level of a reduction
+    std::uint64_t state_step = 0;                // so many have led to the state in `about`
+    Value kept;                                  // of an iteration: its last state in a file
+    std::uint64_t kept_step = 0;                 // so many have led to that
+    bool keeping = false;                        // nothing goes on until `result`, or if there is
+    Bytes result;                                // none the state, is in a file
     std::uint64_t total = 1;                     // calls of the stage
+    std::uint64_t pieces = 0;                    // that are being merged
     std::uint64_t next = 0;                      // the first that was not started
     std::uint64_t in_order = 0;                  // so many results are in `gathered`
     Gathering gathered;                          // or, with `until`, nowhere
@@ -288,6 +303,7 @@ class Engine {
   static void skip_ahead(NodeRun& run);
   void end_stage(std::uint32_t node);
   void end_node(std::uint32_t node, Bytes output);
+  void finish_node(std::uint32_t node, Bytes output);
   void forget_unused(std::uint32_t node);
   void fail_attempt(const OpenCall& call, std::string outcome, std::string message);
   void stop(FlowOutcome outcome);
@@ -301,7 +317,17 @@ class Engine {
   void drop_state(std::uint32_t node);
   void set_back(std::uint32_t node);
   void make_again(std::uint32_t node);
+  void tell_lost(const OpenCall& call, const CallFailed& event);
   [[nodiscard]] bool make_again_for(const OpenCall& call, const CallFailed& event);
+
+  // engine_steps.cpp
+  void take_step(std::uint32_t node, Bytes output, bool is_last);
+  void go_on_from_kept(std::uint32_t node);
+  void begin_keeping(std::uint32_t node);
+  void take_kept(std::uint32_t node);
+  void forget_kept(std::uint32_t node);
+  void make_result_again(std::uint32_t node);
+  void drop_kept_values();
 
   // engine_branching.cpp
   void begin_branching(std::uint32_t node);
@@ -329,6 +355,7 @@ class Engine {
   std::unordered_map<std::uint64_t, OpenCall> stopped_;  // by the flow's end
   std::multimap<Time, OpenCall> delayed_;
   std::unordered_map<DataId, std::uint32_t> made_;  // of the objects of nodes: values that are one
+  std::unordered_set<DataId> in_files_;             // of these
   /// Nodes that may have calls to start: those with the highest priority first, then in turns.
   using Turn = std::tuple<std::int64_t, std::uint64_t, std::uint32_t>;  // -priority, turn, node
   std::set<Turn> queue_;

@@ -39,6 +39,9 @@ struct PlannedPort {
   Source source;
 };
 
+/// PlannedNode::times of an iteration whose function alone says when it is done.
+inline constexpr std::uint32_t no_bound = ~std::uint32_t{0};
+
 struct PlannedNode {
   std::string name;  // "outer/inner" for a node of a flow that was a node
   NodeKind kind = NodeKind::call;
@@ -47,6 +50,13 @@ struct PlannedNode {
   PlannedCall partition, merge, if_false, until;
   /// map: a call is given a span of pieces, as many as suits; otherwise one piece.
   bool in_runs = false;
+  /// iterate: its function is a step function, whose batches may do so much.
+  bool is_step = false;
+  std::chrono::nanoseconds budget{0};
+  std::uint32_t steps = 0;    // 0: as many as there is time for
+  std::uint32_t durable = 0;  // iterate: each so many'th state is kept as a file; 0: none
+  /// What it gives is kept as a file, until the flow has ended.
+  bool keeps_value = false;
   PortType pieces;  // map: a span of pieces; reduce: of elements; master, divide: of what is done
   PortType gives;
   Until ends = Until::never;
@@ -101,6 +111,9 @@ struct Plan {
 
 /// The functions that the plan calls, each once, with their signatures.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan);
+
+/// How much a batch of a step function may do: "1s", "250ms or 9 steps".
+[[nodiscard]] std::string batch_text(const PlannedNode& node);
 
 /// As text: a line for each input, node and output, with what goes where.
 [[nodiscard]] std::string to_text(const Plan& plan);

@@ -28,6 +28,8 @@ struct PortType {
   [[nodiscard]] bool is_text() const { return is_bytes || type.kind == module::TypeKind::string; }
   /// A data object: the value is its id, 16 bytes, and the object stays where it is.
   [[nodiscard]] bool is_data() const { return !is_bytes && type.kind == module::TypeKind::data; }
+  /// What a step function gives: a state, with a head before it. Of no port.
+  [[nodiscard]] bool is_step() const { return !is_bytes && type.is_step; }
   [[nodiscard]] bool is_span() const { return !is_bytes && type.kind == module::TypeKind::span; }
   friend bool operator==(const PortType& a, const PortType& b) {
     return a.is_bytes == b.is_bytes && module::to_string(a.type) == module::to_string(b.type);
@@ -41,6 +43,9 @@ struct PortType {
 /// Of a span, the type of its elements; of an element, that of a span of such.
 [[nodiscard]] PortType element_of(const PortType& span);
 [[nodiscard]] PortType span_of(const PortType& element);
+
+/// Of what a step function gives, the type of the state in it.
+[[nodiscard]] PortType state_of(const PortType& step);
 
 /// What many results of one type are together: elements become a span, spans, strings and bytes
 /// are joined to a longer one, and nothing stays nothing.

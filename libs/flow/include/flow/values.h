@@ -1,6 +1,7 @@
 // flow/values.h: the values that go along edges: one item in the bytes in which functions take and
 // give it (docs/PROTOCOL.md §7), so that a result is an argument as it is.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,6 +31,16 @@ void append_element(const PortType& span, std::span<const std::byte> bytes, std:
 /// Adds a span of the elements from `begin` to `end` to `out`.
 void append_elements(const PortType& span, std::span<const std::byte> bytes, std::uint64_t begin,
                      std::uint64_t end, Bytes& out);
+
+/// What a step function has given.
+struct StepResult {
+  bool done = false;
+  std::uint64_t steps = 0;
+  Bytes state;
+};
+[[nodiscard]] StepResult step_result(Bytes bytes);
+/// The first argument of a step function: how much the next batch may do.
+void append_budget(std::chrono::nanoseconds time, std::uint64_t steps, Bytes& out);
 
 /// Which object a value of a data type is.
 [[nodiscard]] DataId data_of(std::span<const std::byte> bytes);

@@ -302,6 +302,21 @@ __attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
   ORCHID_DECLARE_C __attribute__((visibility("default"), weak)) const type orchid_constant_##name; \
   const type orchid_constant_##name = value
 
+/* The module's functions have an effect outside of their call, called `name`: they append to
+ * a queue in leased memory, say. Running a call of them twice is not the same as once. So the
+ * module's calls over HTTP are never started twice, as if each said Orchid-At-Most-Once, and in a
+ * crew only calls that say at_most_once run it. Once in the module for each effect:
+ * ORCHID_EFFECT(queue); orchid_leased_fetch_add and orchid_leased_compare_swap are effects by
+ * themselves. */
+#ifdef ORCHID_DEVICE
+#define ORCHID_EFFECT(name) ORCHID_DECLARE_C const uint32_t orchid_effect_##name
+#else
+#define ORCHID_EFFECT(name)                                     \
+  ORCHID_DECLARE_C __attribute__((visibility("default"), weak)) \
+  const uint32_t orchid_effect_##name;                          \
+  __attribute__((used)) const uint32_t orchid_effect_##name = 1
+#endif
+
 /* A function whose module lies in the same program, put there by orchid_add_functions of the CMake
  * package. It is the constant `orchid_embedded_E` of the entry E. */
 struct orchid_embedded_function {

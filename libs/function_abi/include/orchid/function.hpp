@@ -13,9 +13,9 @@
 // std::optional<R> has the signature of one that returns R; without a value the call ends as an
 // error, and whoever returned none has said why with orchid_error.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -110,17 +110,33 @@ class ArgumentReader {
 };
 
 template <typename Result>
-std::int32_t give(orchid_call* call, const Result& result) {
-  if constexpr (values::DataArgument<Result>) {
-    const auto& id = result.id();
-    void* room = orchid_output(call, id.size());
-    if (room == nullptr) return ORCHID_ERROR;
-    std::copy(id.begin(), id.end(), static_cast<std::uint8_t*>(room));
+std::size_t size_of_output(const Result& result) {
+  if constexpr (values::StepResult<Result>)
+    return 2 * sizeof(std::uint64_t) + size_of_output(result.state());
+  else if constexpr (values::DataArgument<Result>)
+    return result.id().size();
+  else
+    return values::encoded_size(result);
+}
+
+template <typename Result>
+void write_output(std::byte* room, const Result& result) {
+  if constexpr (values::StepResult<Result>) {
+    const std::uint64_t head[2] = {result.done() ? 1U : 0U, result.steps()};
+    std::memcpy(room, head, sizeof head);
+    write_output(room + sizeof head, result.state());
+  } else if constexpr (values::DataArgument<Result>) {
+    std::memcpy(room, result.id().data(), result.id().size());
   } else {
-    void* room = orchid_output(call, values::encoded_size(result));
-    if (room == nullptr) return ORCHID_ERROR;  // over the output limit; the worker says so
-    values::encode(static_cast<std::byte*>(room), result);
+    values::encode(room, result);
   }
+}
+
+template <typename Result>
+std::int32_t give(orchid_call* call, const Result& result) {
+  void* room = orchid_output(call, size_of_output(result));
+  if (room == nullptr) return ORCHID_ERROR;  // over the output limit; the worker says so
+  write_output(static_cast<std::byte*>(room), result);
   return ORCHID_OK;
 }
 

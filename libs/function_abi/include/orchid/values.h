@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "orchid/text_writer.h"
+
 static_assert(std::endian::native == std::endian::little, "values travel in little-endian order");
 
 /// After a struct, in its namespace:  struct Point { double x, y; };  ORCHID_STRUCT(Point, x, y)
@@ -83,35 +85,13 @@ concept Value = Element<T> || Sequence<T> || Text<T>;
 template <typename T>
 concept DataArgument = !SequenceTraits<T>::value && requires { typename SequenceTraits<T>::Item; };
 
+/// What a step function gives, orchid::Stepped (orchid/step.hpp): a state, with a head before it.
+template <typename T>
+concept StepResult = requires { typename T::OrchidStepState; };
+
 constexpr std::size_t padded(std::size_t size) { return (size + 7) / 8 * 8; }
 
 // ---- signature text ----
-
-/// Counts when it has no room, so that the same code measures and writes.
-class TextWriter {
- public:
-  constexpr explicit TextWriter(char* room) : room_(room) {}
-  constexpr void put(std::string_view text) {
-    for (const char c : text) {
-      if (room_ != nullptr) room_[size_] = c;
-      ++size_;
-    }
-  }
-  constexpr void put_number(std::size_t number) {
-    char digits[20] = {};
-    std::size_t count = 0;
-    do {
-      digits[19 - count++] = static_cast<char>('0' + number % 10);
-      number /= 10;
-    } while (number != 0);
-    put({digits + 20 - count, count});
-  }
-  [[nodiscard]] constexpr std::size_t size() const { return size_; }
-
- private:
-  char* room_;
-  std::size_t size_ = 0;
-};
 
 template <Scalar T>
 constexpr std::string_view scalar_name() {
@@ -222,6 +202,10 @@ struct FunctionTraits<R(Args...)> {
   static constexpr void write(TextWriter& out) {
     if constexpr (std::is_void_v<Result>) {
       out.put("void");
+    } else if constexpr (StepResult<Result>) {
+      out.put("step<");
+      write_type<typename Result::OrchidStepState>(out);
+      out.put(">");
     } else {
       static_assert(Value<Result> || DataArgument<Result>,
                     "an entry returns void, or what it can take; NewData in place of Data");

@@ -49,7 +49,9 @@ struct Manifest {
   std::vector<Target> targets;
   std::vector<Kernel> kernels{};       // none in the manifests of older versions
   std::vector<std::string> undefined;  // symbols that the host must provide
-  std::vector<std::string> effects;    // host calls that act on the outside; empty: safe to repeat
+  /// Sorted: what it says to do outside of its calls, and the host calls that do so
+  /// (protocol/effects.h). Empty: its calls may be repeated.
+  std::vector<std::string> effects;
 
   [[nodiscard]] std::optional<std::uint16_t> entry_index(std::string_view name) const;
 };

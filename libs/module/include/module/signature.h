@@ -32,6 +32,10 @@ struct Structure {
 /// beside its input; as a result the call has made it, and the output is its id.
 enum class TypeKind : std::uint8_t { nothing, scalar, structure, span, string, data };
 
+/// Before the state in what a step function gives: 1 if it is done, else 0, and the steps that it
+/// has made, 8 bytes each.
+inline constexpr std::size_t step_head_bytes = 16;
+
 /// `scalar` counts for a scalar and for a span or data of scalars; `structure` for a structure and
 /// for a span or data of structures.
 struct Type {
@@ -39,6 +43,9 @@ struct Type {
   bool has_structure = false;
   Scalar scalar = Scalar::u8;
   Structure structure;
+  /// Of a result only: it is the state that a step function has come to, and before it lies what
+  /// `step_head_bytes` says.
+  bool is_step = false;
   /// Of one scalar, structure, span element or character, in bytes.
   [[nodiscard]] std::size_t element_size() const;
 };

@@ -234,10 +234,10 @@ using ControlMessage =
                  CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
                  OfferData, FetchData, ReceiveData, EndDataTransfer, DataMade, DataRefused,
                  DataSealed, DataDropped, DataKept, DigestData, DataDigest, DataNotDigested,
-                 DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData,
-                 DataFound, DataAccepted, DataDeclined, SpareFor, DataSpared, LeaseMemory,
-                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded, FindMemory,
-                 MemoryFound, MemoryNotFound>;
+                 FileData, DataFiled, DataNotFiled, DataOffered, DataNotOffered, DataFetched,
+                 DataNotFetched, FindData, PublishData, DataFound, DataAccepted, DataDeclined,
+                 SpareFor, DataSpared, LeaseMemory, RenewMemory, EndMemory, MemoryLeased,
+                 MemoryRefused, MemoryEnded, FindMemory, MemoryFound, MemoryNotFound>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

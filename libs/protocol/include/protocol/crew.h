@@ -77,10 +77,33 @@ constexpr void set_module_key(CallHeader& header, std::uint64_t key) {
   return std::uint64_t{header.generation} << 32 | header.slot;
 }
 
-/// In `origin`: how often the call may still go on. Its client is who began it.
-constexpr void set_hops(CallHeader& header, std::uint32_t left) { header.origin = left; }
+/// In the lower half of `origin`: how often the call may still go on. Its client is who began it.
+constexpr std::uint64_t hops_mask = 0xffff'ffff;
+constexpr void set_hops(CallHeader& header, std::uint32_t left) {
+  header.origin = (header.origin & ~hops_mask) | left;
+}
 [[nodiscard]] constexpr std::uint32_t hops_of(const CallHeader& header) {
-  return static_cast<std::uint32_t>(header.origin);
+  return static_cast<std::uint32_t>(header.origin & hops_mask);
+}
+
+/// In the next to highest bit of `origin`: each step writes a line into the call's log, with its
+/// member, its entry, and so many nanoseconds: "<mark>3 walk 1200".
+constexpr std::uint64_t traced_mask = std::uint64_t{1} << 62U;
+constexpr char step_mark = '\x1e';
+constexpr void set_traced(CallHeader& header, bool traced) {
+  header.origin = (header.origin & ~traced_mask) | (traced ? traced_mask : 0);
+}
+[[nodiscard]] constexpr bool is_traced(const CallHeader& header) {
+  return (header.origin & traced_mask) != 0;
+}
+
+/// In the highest bit of `origin`: the call is never begun again, so it may have effects.
+constexpr std::uint64_t once_mask = std::uint64_t{1} << 63U;
+constexpr void set_once(CallHeader& header, bool once) {
+  header.origin = (header.origin & ~once_mask) | (once ? once_mask : 0);
+}
+[[nodiscard]] constexpr bool is_once(const CallHeader& header) {
+  return (header.origin & once_mask) != 0;
 }
 
 }  // namespace orchid::crew

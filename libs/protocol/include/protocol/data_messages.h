@@ -106,6 +106,14 @@ struct DigestData {
   DataId data;
 };
 
+/// A sealed object is to be kept as a file from now on, also one that a call has made. Answered by
+/// `DataFiled`, at once if it is one, or `DataNotFiled`. To executors whose hello has `keeps_data`.
+struct FileData {
+  DataId data;
+  /// From now, if that is longer than it has; nothing: its end stays.
+  std::optional<std::chrono::milliseconds> expires_in = {};
+};
+
 // Copies, between executors whose hello says that they copy data. A transfer has a number that is
 // not used twice, and a key, 32 hexadecimal digits, that both of its ends are told. Never logged.
 
@@ -222,6 +230,16 @@ struct DataNotDigested {
   std::string message;
 };
 
+struct DataFiled {
+  DataId data;
+};
+
+struct DataNotFiled {
+  DataId data;
+  ErrorCode code = ErrorCode::internal;  // data_lost, unsupported, quota, disk_full, no_capacity, …
+  std::string message;
+};
+
 // What calls ask for: to a gateway whose welcome has `names_data`. The executor numbers its
 // questions; the gateway answers each.
 
@@ -289,8 +307,8 @@ struct DataDeclined {
 using DataMessage =
     std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
                  ReceiveData, EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped,
-                 DataKept, DigestData, DataDigest, DataNotDigested, DataOffered, DataNotOffered,
-                 DataFetched, DataNotFetched, FindData, PublishData, DataFound, DataAccepted,
-                 DataDeclined, SpareFor, DataSpared>;
+                 DataKept, DigestData, DataDigest, DataNotDigested, FileData, DataFiled,
+                 DataNotFiled, DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData,
+                 PublishData, DataFound, DataAccepted, DataDeclined, SpareFor, DataSpared>;
 
 }  // namespace orchid

@@ -33,6 +33,8 @@ struct LaneClaim {
   std::string address;  // only to orchid-dispatch: the lane address of the worker's executor
   bool knows_compiling = false;  // `LaneCompiling`, and the code `compile_limit`
   bool knows_progress = false;   // `LaneProgress`
+  /// Of a crew that was granted fewer members than were asked for: how many; 0: it has all.
+  std::uint32_t members = 0;
 };
 
 struct LaneAnnounce {

@@ -78,6 +78,11 @@ class CrewEnd {
   [[nodiscard]] Result<void> send(const CallHeader& header, const Outgoing& message);
   [[nodiscard]] static bool fits_inline(std::size_t size) { return size <= inline_bytes; }
 
+  /// Between the client and a member: memory that no message uses, as answer_shelf.h has it, which
+  /// this end writes, and which the other one has written.
+  [[nodiscard]] std::span<std::byte> shelf_to(std::uint32_t peer);
+  [[nodiscard]] std::span<const std::byte> shelf_from(std::uint32_t peer) const;
+
   /// The client's wish, which each member that gets the call looks at.
   void cancel(std::uint64_t request_id);
   [[nodiscard]] bool is_cancelled(std::uint64_t request_id) const;

@@ -202,6 +202,14 @@ std::span<std::byte> CrewEnd::room(std::uint32_t to, std::uint64_t request_id, s
   return {room_at(direction, crew::place_of(request_id)), crew::payload_size.value};
 }
 
+/// The client neither spawns nor is lent anything, so its rooms for that are free.
+std::span<std::byte> CrewEnd::shelf_to(std::uint32_t peer) {
+  return {room_at(peers_[peer].out, crew::window_places), 2 * crew::loans * crew_room_bytes};
+}
+std::span<const std::byte> CrewEnd::shelf_from(std::uint32_t peer) const {
+  return {room_at(peers_[peer].in, crew::window_places), 2 * crew::loans * crew_room_bytes};
+}
+
 Result<void> CrewEnd::send(const CallHeader& header, const Outgoing& message) {
   Peer& peer = peers_[message.to];
   CrewRing& ring = ring_at(peer.out);

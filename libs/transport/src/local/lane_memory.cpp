@@ -6,6 +6,7 @@
 #include <atomic>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "transport/lane_orders.h"
 #include "transport/local_lane.h"
 
@@ -34,13 +35,14 @@ Result<void> empty_lane(const LaneDescriptors& lane) {
 }
 
 Result<LaneDescriptors> duplicate(const LaneDescriptors& lane) {
-  const auto copy = [](const UniqueFd& fd) {
-    return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
-  };
-  LaneDescriptors twin{copy(lane.memory), copy(lane.wake_worker), copy(lane.wake_client),
-                       lane.geometry};
-  if (!twin.memory || !twin.wake_worker || !twin.wake_client) return fail_errno("dup");
-  return twin;
+  auto memory = orchid::duplicate(lane.memory.get());
+  if (!memory) return fail(std::move(memory.error()));
+  auto wake_worker = orchid::duplicate(lane.wake_worker.get());
+  if (!wake_worker) return fail(std::move(wake_worker.error()));
+  auto wake_client = orchid::duplicate(lane.wake_client.get());
+  if (!wake_client) return fail(std::move(wake_client.error()));
+  return LaneDescriptors{std::move(*memory), std::move(*wake_worker), std::move(*wake_client),
+                         lane.geometry};
 }
 
 Result<LaneMemory> LaneMemory::map(int memory_fd, const LaneGeometry& geometry) {

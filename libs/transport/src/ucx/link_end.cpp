@@ -1,12 +1,12 @@
 // How a link comes to its end: nothing that was sent is left behind, and the other side sees
 // whether something is missing.
-#include <fcntl.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "foundation/duplicate.h"
 #include "ucx/link.h"
 
 namespace orchid::transport {
@@ -67,9 +67,9 @@ Result<void> UcxLink::flush(std::chrono::milliseconds patience) {
 
 Result<void> UcxLink::keep(std::span<const TcpSocket> connections) {
   for (const TcpSocket& connection : connections) {
-    UniqueFd copy(::fcntl(connection.fd, F_DUPFD_CLOEXEC, 0));
-    if (!copy) return fail_errno("keep a connection of UCX's");
-    connections_.push_back(std::move(copy));
+    auto copy = orchid::duplicate(connection.fd);
+    if (!copy) return fail(std::move(copy.error()).while_doing("keep a connection of UCX's"));
+    connections_.push_back(std::move(*copy));
   }
   return {};
 }

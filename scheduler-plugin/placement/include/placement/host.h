@@ -35,6 +35,7 @@ struct Host {
   HostId id;
   std::string name;
   std::string architecture;  // "x86_64"
+  std::string cluster{};     // its batch system's name; empty: of none
   HostKind kind = HostKind::cpu;
   std::vector<std::string> features;
   std::vector<Core> cores;

@@ -20,6 +20,7 @@ enum class Reason : std::uint8_t {
   data_elsewhere,  // the calls are given data that another grant's executor has
   unreachable,     // for a client of another host
   owner_only,
+  other_cluster,
   wrong_architecture,
   no_image,  // that its architecture could run
   wrong_kind,
@@ -63,6 +64,8 @@ constexpr std::size_t reason_count = static_cast<std::size_t>(Reason::not_examin
       return "its data is elsewhere";
     case Reason::owner_only:
       return "owner only";
+    case Reason::other_cluster:
+      return "another cluster";
     case Reason::wrong_architecture:
       return "wrong architecture";
     case Reason::no_image:

@@ -31,6 +31,7 @@ struct WorkerRequest {
   // Constraints on its host. Empty: any will do. Each is named in `visit_constraints`.
   std::string host{};                     // name
   std::vector<std::string> avoid_host{};  // names: on none of these
+  std::string cluster{};                  // name of its batch system
   std::string architecture{};             // "x86_64"
   std::vector<std::string> images{};      // architectures that there is code for: one of these
   std::optional<HostKind> kind{};
@@ -59,6 +60,7 @@ template <typename Request, typename Visitor>
 void visit_constraints(Request& request, Visitor visit) {
   visit("host", request.host);
   visit("avoid_host", request.avoid_host);
+  visit("cluster", request.cluster);
   visit("architecture", request.architecture);
   visit("images", request.images);
   visit("kind", request.kind);
@@ -70,6 +72,7 @@ void visit_constraints(Request& request, Visitor visit) {
 /// What constraints look at, of a host or of a batch system's node. Borrowed.
 struct HostTraits {
   const std::string& name;
+  const std::string& cluster;
   const std::string& architecture;
   std::optional<HostKind> kind;  // nothing: not known
   const std::vector<std::string>& features;

@@ -63,6 +63,8 @@ struct FunctionInfo {
   std::string needs;                         // "1 core, 1 GPU | 4 cores"; empty: one core
   /// The same, for `LeaseOptions::alternatives`: one at least.
   std::vector<WorkerSize> alternatives{};
+  /// What its functions do outside of their calls; empty: calls may be repeated without harm.
+  std::vector<std::string> effects{};
   std::string json;  // the gateway's whole answer
 };
 
@@ -195,6 +197,11 @@ class Client {
   /// Orders copies, and does not wait for them: `arriving_at` says where they are to be. Errors:
   /// `not_found`, also of a host that keeps no data of yours.
   DataInfo copy_data(std::string_view reference, const CopyOptions& options);
+  /// It is kept as a file from now on, too, where an executor has a directory for that (decision
+  /// 0047), as `DataOptions::durable` does when it is put: also what a call has made. Returns when
+  /// the file is written. It lives so long from now at least; 0: as it did.
+  DataInfo keep_data(std::string_view reference,
+                     std::chrono::seconds for_at_least = std::chrono::seconds(0));
   /// Of a name without a version all versions.
   void remove_data(std::string_view reference);
 

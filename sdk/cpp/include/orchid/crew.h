@@ -45,7 +45,8 @@ struct CrewAccess;
 }  // namespace sdk
 
 struct CrewOptions {
-  unsigned workers = 2;  // the crew's members: 2 to 64, all of them or none, on this host
+  unsigned workers = 2;   // the crew's members: 2 to 64, on this host
+  unsigned at_least = 0;  // so many of them will do, 2 at least; 0: all of them, or none
   unsigned cores_per_worker = 1;
   std::uint64_t memory = 0;  // bytes for each member; 0: what the site gives
   Wait wait = Wait::adaptive;
@@ -58,6 +59,9 @@ struct CrewCallOptions {
   bool at_most_once = false;             // never begun twice, also when a member is lost
   std::stop_token stop{};                // cancels the call, wherever it is
   std::uint32_t hops = 1'000'000;        // so often it may go on; at most 1 000 000
+  /// Its path comes with the reply, and with the log of its error; `orchid explain` and `orchid
+  /// logs` show it for the crew's lease. Costs each step some microseconds.
+  bool trace = false;
 };
 
 /// An entry of a module that all members have loaded. A cheap value; any thread. All members throw
@@ -137,6 +141,7 @@ class Crew {
 
   /// Of the lease that it has now.
   [[nodiscard]] std::string id() const;
+  /// As many as it was granted: from `at_least` to `workers`. Another lease may have other ones.
   [[nodiscard]] unsigned members() const;
   /// From 1 to the number of members.
   [[nodiscard]] CrewMember member(unsigned number) const;

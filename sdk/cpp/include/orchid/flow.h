@@ -84,10 +84,18 @@ struct FlowReduce {
 
 struct FlowIterate {
   std::string function{};
-  unsigned times = 1;
+  unsigned times = 0;        // at most; 0: once, or as often as a step function wants
   bool until_found = false;  // a state that is not 0, false or empty ends it
   std::string until{};       // a function; not with `until_found`
+  /// Of a step function (orchid/step.hpp): how long, and how many steps, a batch is. 0: not said.
+  std::chrono::milliseconds budget{0};
+  unsigned steps = 0;
+  unsigned durable = 0;  // each so many'th state is kept as a file; 0: none
   FlowNodeOptions node{};
+};
+
+struct FlowEdge {
+  bool durable = false;  // what goes over it is kept as a file
 };
 
 /// Hands out work while it goes, and gathers; its first port is the state.
@@ -145,7 +153,7 @@ class Flow {
   /// Another flow, in a file beside this one's.
   FlowPlace flow(std::string_view name, std::string_view file);
 
-  void connect(const FlowPlace& from, const FlowPlace& to);
+  void connect(const FlowPlace& from, const FlowPlace& to, const FlowEdge& edge = {});
   /// A value as JSON. Throws `orchid::Error` `bad_request`: it is none.
   void set(const FlowPlace& to, std::string_view json);
   void output(std::string_view name, const FlowPlace& from);

@@ -30,11 +30,19 @@ struct CallTiming {
   std::chrono::nanoseconds total{0};    // as this process saw it, the network included
 };
 
+/// A step of a call of a crew: what ran where.
+struct CallStep {
+  unsigned member = 0;
+  std::string entry;
+  std::chrono::nanoseconds run{0};
+};
+
 /// The result of a call that went well.
 struct Reply {
   std::vector<std::byte> output;
   std::string invocation;  // its id
   CallTiming timing;
+  std::vector<CallStep> path{};  // of a call of a crew that was to be traced, and its children
   [[nodiscard]] std::string_view text() const {
     return {reinterpret_cast<const char*>(output.data()), output.size()};
   }

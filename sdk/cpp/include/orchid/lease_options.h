@@ -21,6 +21,7 @@ enum class Wait : std::uint8_t {
 struct LeaseConstraints {
   std::string host{};                     // name
   std::vector<std::string> avoid_host{};  // names of hosts on which no worker is placed; at most 64
+  std::string cluster{};                  // its batch system's name
   std::string architecture{};             // as uname says it: "x86_64"
   std::string kind{};                     // "cpu", "gpu" or "dpu"
   std::vector<std::string> functions{};   // deployed ones that its workers are to run: hosts that

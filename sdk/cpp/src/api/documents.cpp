@@ -50,6 +50,7 @@ FunctionInfo read_function(const JsonObject& o) {
                                  .gpus = size.number<unsigned>("gpus"),
                                  .gpu_model = size.text("gpu_model")});
   if (info.alternatives.empty()) info.alternatives.emplace_back();  // of an older gateway
+  info.effects = any.texts("effects");
   info.json = o.dump();
   return info;
 }

@@ -19,6 +19,10 @@ namespace {
 void check(const CrewOptions& options) {
   if (options.workers < crew::least_members || options.workers > crew::most_members)
     refuse(ErrorKind::bad_request, "a crew has 2 to 64 workers");
+  if (options.at_least != 0 &&
+      (options.at_least < crew::least_members || options.at_least > options.workers))
+    refuse(ErrorKind::bad_request,
+           "at_least of a crew is 2 to the number of its workers, or 0 for all of them");
   if (options.cores_per_worker == 0)
     refuse(ErrorKind::bad_request, "a worker has at least one core");
   if (options.duration < std::chrono::seconds(1))
@@ -115,9 +119,11 @@ std::shared_ptr<sdk::CrewCall> sdk::CrewAccess::call_of(const CrewFunction& func
       options.deadline.count() > 0
           ? std::min<std::chrono::nanoseconds>(options.deadline, limits::longest_deadline)
           : std::chrono::nanoseconds(limits::default_deadline);
-  call->due = std::chrono::steady_clock::now() + deadline;
+  call->asked = std::chrono::steady_clock::now();
+  call->due = call->asked + deadline;
   call->at_most_once = options.at_most_once;
   call->hops = options.hops;
+  call->traced = options.trace;
   call->function = function.name_;
   return call;
 }

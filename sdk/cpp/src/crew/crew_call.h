@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -43,12 +44,18 @@ struct CrewCall {
   /// as long as its caller waits.
   std::function<std::size_t(std::span<std::byte>)> fill;
   std::size_t most = 0;
+  MonotonicTime asked;
   MonotonicTime due;
   bool at_most_once = false;
+  bool traced = false;
   std::uint32_t hops = 0;
   std::string function;  // for messages
   std::stop_token stop;
   lane_client::CallHistory history;
+  /// What its children have answered in crews that were lost, and how many bytes that is.
+  std::map<std::uint64_t, std::vector<std::byte>> kept;
+  std::size_t kept_bytes = 0;
+  unsigned losses = 0;       // of its crew, while it was under way and no call was to blame
   bool cancel_told = false;  // the members know that it is to end
   bool told = false;         // its caller has its result
   std::promise<Reply> result;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "foundation/cpu_pause.h"
@@ -17,6 +16,13 @@ namespace {
 
 /// So long a caller looks by itself before it sleeps.
 constexpr std::chrono::microseconds caller_spin{50};
+/// So often a crew may be lost under a call, though no call is to blame. Leases that are taken back
+/// do not count.
+constexpr unsigned most_losses = 16;
+/// That the gateway was not told of yet; of more the oldest are forgotten.
+constexpr std::size_t most_traced = 16;
+/// Of what the children of one call have answered.
+constexpr ByteCount most_kept = 16_MiB;
 
 }  // namespace
 
@@ -105,6 +111,12 @@ bool CrewCore::send(const std::shared_ptr<CrewCall>& call) {
     fail(*call, ErrorKind::deadline_exceeded, "the deadline passed before the call began");
     return true;
   }
+  if (call->member > members_) {
+    fail(*call, ErrorKind::worker_lost,
+         "there is no member " + std::to_string(call->member) + " any more: the crew has " +
+             std::to_string(members_) + " members now");
+    return true;
+  }
   const std::uint32_t place = free_places_.back();
   CallHeader header;
   header.request_id = ++rounds_ * crew::window_places + place;
@@ -114,8 +126,11 @@ bool CrewCore::send(const std::shared_ptr<CrewCall>& call) {
   header.kind = static_cast<std::uint8_t>(RequestKind::call);
   crew::set_module_key(header, call->module->key);
   crew::set_hops(header, call->hops);
+  crew::set_once(header, call->at_most_once);
+  crew::set_traced(header, call->traced);
   const auto payload = build(*call, header.request_id);
   if (!payload) return true;
+  give_kept_answers(*call, header.request_id);
   if (auto sent = end_->send(header, {.to = call->member, .payload = *payload, .log = {}}); !sent) {
     break_up(sent.error().message);
     return false;
@@ -126,24 +141,6 @@ bool CrewCore::send(const std::shared_ptr<CrewCall>& call) {
   call->cancel_told = false;
   ++call->history.attempt;
   return true;
-}
-
-/// Nothing: it has failed. Nobody reads or writes the room of a place that is free.
-std::optional<std::span<const std::byte>> CrewCore::build(CrewCall& call,
-                                                          std::uint64_t request_id) {
-  if (!call.fill) return call.input;
-  const std::span<std::byte> room =
-      end_->room(call.member, request_id, 0).first(std::min(call.most, crew::payload_size.value));
-  try {
-    const std::size_t size = call.fill(room);
-    if (size <= room.size()) return room.first(size);
-    fail(call, ErrorKind::bad_request,
-         "the source's part of the function says that it has written more than there is room for");
-  } catch (...) {  // the program's own
-    call.told = true;
-    call.result.set_exception(std::current_exception());
-  }
-  return std::nullopt;
 }
 
 void CrewCore::take_answers() {
@@ -184,6 +181,11 @@ void CrewCore::take_answer(const transport::CrewMessage& message) {
     Reply reply;
     reply.output.assign(message.payload.begin(), message.payload.end());
     reply.timing.run = std::chrono::nanoseconds(static_cast<std::int64_t>(header.deadline_ns));
+    if (call->traced) {
+      Trace trace = split_trace(message.log.text);
+      reply.path = trace.path;
+      remember(*call, "ok", "", std::move(trace));
+    }
     return finish(*call, std::move(reply));
   }
   // However it ended then: it was asked to.
@@ -220,6 +222,11 @@ void CrewCore::finish(CrewCall& call, Reply reply) {
 
 void CrewCore::fail(CrewCall& call, ErrorKind kind, std::string message, std::string log) {
   if (std::exchange(call.told, true)) return;
+  if (call.traced) {
+    Trace trace = split_trace(log);
+    log = trace.log;
+    remember(call, std::string(to_string(kind)), message, std::move(trace));
+  }
   call.result.set_exception(std::make_exception_ptr(
       Error({.kind = kind,
              .message = std::move(message),
@@ -230,6 +237,18 @@ void CrewCore::fail(CrewCall& call, ErrorKind kind, std::string message, std::st
              .attempt = call.history.attempt,
              .retryable = is_retryable(kind),
              .log = std::move(log)})));
+}
+
+void CrewCore::remember(const CrewCall& call, std::string outcome, std::string message,
+                        Trace trace) {
+  if (traced_.size() == most_traced) traced_.pop_front();
+  traced_.push_back({.function = call.function,
+                     .member = call.member,
+                     .outcome = std::move(outcome),
+                     .message = std::move(message),
+                     .took = std::chrono::steady_clock::now() - call.asked,
+                     .trace = std::move(trace)});
+  wanted_.notify_all();
 }
 
 void CrewCore::fail_waiting(const CrewModule& module) {
@@ -294,26 +313,67 @@ void CrewCore::expire(MonotonicTime now) {
   }
 }
 
+/// All members have ended: of what their calls' children have answered, the client has the last
+/// word that there is.
+void CrewCore::find_kept_answers() {
+  for (std::uint32_t member = 1; member <= members_; ++member)
+    transport::AnswerShelf::read(
+        end_->shelf_from(member),
+        [&](std::uint64_t request_id, std::uint64_t key, std::span<const std::byte> answer) {
+          const std::uint32_t place = crew::place_of(request_id);
+          const auto& call = flights_[place];
+          if (call == nullptr || numbers_[place] != request_id || call->told ||
+              call->at_most_once || call->kept_bytes + answer.size() > most_kept.value)
+            return;
+          if (call->kept.try_emplace(key, answer.begin(), answer.end()).second)
+            call->kept_bytes += answer.size() + sizeof(key);
+        });
+}
+
+/// To all members, since nobody knows where it will wait for its children. What finds no room runs
+/// again.
+void CrewCore::give_kept_answers(const CrewCall& call, std::uint64_t request_id) {
+  for (const auto& [key, answer] : call.kept)
+    for (transport::AnswerShelf& shelf : shelves_)
+      (void)shelf.put(request_id, key, answer, transport::AnswerShelf::WhenFull::stop);
+}
+
 /// No member of the crew that they were sent to is left. `all_began`: none of them may be begun
 /// again as if nothing had happened.
 void CrewCore::take_back_all(bool all_began) {
+  const auto is_to_blame = [&](const LaneEnded& ended) {
+    const std::uint32_t place = crew::place_of(ended.request);
+    return numbers_[place] == ended.request && flights_[place] != nullptr;
+  };
+  const bool nobody_knows_why =
+      !std::exchange(taken_back_, false) && std::ranges::none_of(named_, is_to_blame);
   for (std::uint32_t place = crew::open_calls; place > 0; --place) {
     const std::shared_ptr<CrewCall> call = std::exchange(flights_[place - 1], nullptr);
     if (call == nullptr) continue;
     free_places_.push_back(place - 1);
     if (call->told) continue;
+    if (nobody_knows_why) ++call->losses;
     const auto named = std::ranges::find(named_, numbers_[place - 1], &LaneEnded::request);
     judge_lost(call, named == named_.end() ? nullptr : &*named, all_began);
   }
   named_.clear();
+  why_lost_.clear();
 }
 
 /// Where a call was that nobody names is not known: between two members, or at one that was ended
 /// with the others. It has begun, but it is not what ended them.
 void CrewCore::judge_lost(const std::shared_ptr<CrewCall>& call, const LaneEnded* named,
                           bool began) {
-  static const LaneEnded lost{.message = "a member of the crew was lost"};
+  const LaneEnded lost{.message = why_lost_.empty()
+                                      ? "a member of the crew was lost"
+                                      : "a member of the crew was lost: " + why_lost_};
   const LaneEnded& ended = named != nullptr ? *named : lost;
+  if (call->losses == most_losses)
+    return fail(*call, ErrorKind::worker_lost,
+                "the crew was lost " + std::to_string(most_losses) +
+                    " times while the call was under way, and no call is known to have done it; "
+                    "the last time " +
+                    lost.message);
   const auto verdict =
       lane_client::judge(call->history,
                          {.named = named != nullptr || began || call->at_most_once,

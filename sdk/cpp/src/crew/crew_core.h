@@ -16,12 +16,14 @@
 #include <thread>
 #include <vector>
 
+#include "crew/call_trace.h"
 #include "crew/crew_call.h"
 #include "crew/crew_source.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
 #include "lane_client/executor_message.h"
 #include "protocol/crew.h"
+#include "transport/answer_shelf.h"
 #include "transport/crew_end.h"
 
 namespace orchid::sdk {
@@ -53,7 +55,7 @@ class CrewCore {
   void release();
 
   [[nodiscard]] std::string id() const;
-  [[nodiscard]] unsigned members() const { return options_.workers; }
+  [[nodiscard]] unsigned members() const { return members_; }
   [[nodiscard]] unsigned formations() const;
   [[nodiscard]] std::vector<std::int64_t> pids() const;
   [[nodiscard]] CrewSource& source() const { return *source_; }
@@ -98,6 +100,7 @@ class CrewCore {
   void keep();
   void renew(Lock& lock);
   void take_lease(Lock& lock);
+  void tell_traced(Lock& lock);
   void fetch(Lock& lock, const std::shared_ptr<CrewModule>& module);
   void look_up(Lock& lock, const std::string& name);
 
@@ -108,6 +111,8 @@ class CrewCore {
                                                                 std::uint64_t request_id);
   void take_answers();
   void take_answer(const transport::CrewMessage& message);
+  void find_kept_answers();
+  void give_kept_answers(const CrewCall& call, std::uint64_t request_id);
   void take_back_all(bool all_began);
   void judge_lost(const std::shared_ptr<CrewCall>& call, const LaneEnded* named, bool began);
   void obey_stops();
@@ -116,6 +121,7 @@ class CrewCore {
   void finish(CrewCall& call, Reply reply);
   void fail(CrewCall& call, ErrorKind kind, std::string message, std::string log = {});
   void fail_waiting(const CrewModule& module);
+  void remember(const CrewCall& call, std::string outcome, std::string message, Trace trace);
   [[nodiscard]] bool is_loaded(const CrewModule& module) const {
     return module.loaded_at.size() == seats_.size() && !seats_.empty();
   }
@@ -125,6 +131,8 @@ class CrewCore {
   const CrewOptions options_;
   const std::unique_ptr<CrewSource> source_;
 
+  std::atomic<unsigned> members_ = 0;  // of the lease that it has, or had last
+
   mutable std::mutex mutex_;         // of all below
   std::condition_variable changed_;  // a module is loaded or refused, the crew stands or is over
   std::condition_variable wanted_;   // the keeper has something to do
@@ -133,10 +141,13 @@ class CrewCore {
   std::optional<LeaseGrant> grant_;  // taken, and not claimed yet
   std::vector<Seat> seats_;
   std::optional<transport::CrewEnd> end_;
-  std::vector<UniqueFd> wake_;    // what it borrows
+  std::vector<transport::AnswerShelf> shelves_;  // by member, from 1
+  std::vector<UniqueFd> wake_;                   // what it borrows
   bool losing_ = false;           // a member has ended, and not all are known to have
+  bool taken_back_ = false;       // its lease
   bool broken_ = false;           // a member has written nonsense
   std::vector<LaneEnded> named_;  // what executors say of calls that ran
+  std::string why_lost_;          // what they say of the member that ended first
   bool wants_lease_ = false;
   bool idle_ = true;  // the driver sleeps until something is told to it
   bool stopping_ = false;
@@ -145,7 +156,8 @@ class CrewCore {
   std::map<std::string, std::shared_ptr<CrewModule>> modules_;  // by digest
   std::deque<std::shared_ptr<CrewModule>> fetches_;
   std::map<std::string, std::set<std::size_t>> look_ups_;  // what calls want: seats, by its name
-  std::deque<std::shared_ptr<CrewCall>> waiting_;          // in the order in which they are begun
+  std::deque<TracedCall> traced_;                  // that the gateway is still to be told of
+  std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun
   std::array<std::shared_ptr<CrewCall>, crew::window_places> flights_{};  // by place
   std::array<std::uint64_t, crew::window_places> numbers_{};              // of these
   bool answered_ = false;        // one of them, since deadlines were looked at

@@ -72,8 +72,14 @@ void CrewCore::claim_members(const LeaseGrant& grant) {
   lease_ = grant.id;
   node_ = grant.workers.empty() ? "" : grant.workers.front().node;
   seats_.clear();
+  const auto granted = static_cast<unsigned>(grant.workers.size());
+  const unsigned least = options_.at_least == 0 ? options_.workers : options_.at_least;
+  if (granted < least || granted > options_.workers)
+    return lose_lease("the gateway has granted fewer members, or more");
+  members_ = granted;
   for (const GrantedWorker& worker : grant.workers) {
     LaneClaim claim;
+    if (granted != options_.workers) claim.members = granted;
     claim.lease = worker.lease;
     claim.secret = worker.secret;
     claim.protocol = crew_lane_protocol;
@@ -81,7 +87,6 @@ void CrewCore::claim_members(const LeaseGrant& grant) {
     if (!socket) return lose_lease(socket.error().message);
     seats_.emplace_back().socket = std::move(*socket);
   }
-  if (seats_.size() != options_.workers) lose_lease("the gateway has granted fewer members");
 }
 
 /// Whether it has said something.
@@ -110,7 +115,7 @@ void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& messa
                     Packet& packet) {
   if (const auto* claimed = std::get_if<LaneClaimed>(&message)) {
     Seat& seat = seats_[index];
-    if (claimed->members != options_.workers || packet.descriptors.size() != crew_descriptor_count)
+    if (claimed->members != members_ || packet.descriptors.size() != crew_descriptor_count)
       return lose_lease("the executor sent a member without its rings");
     seat.claimed = *claimed;
     seat.descriptors = std::move(packet.descriptors);
@@ -137,6 +142,7 @@ void CrewCore::hear_ended(std::size_t index, const LaneEnded& ended) {
   } else if (end_) {
     seat.ended = true;
     if (ended.started) named_.push_back(ended);
+    if (why_lost_.empty()) why_lost_ = ended.message;
     losing_ = true;
   }
 }
@@ -214,7 +220,9 @@ void CrewCore::advance() {
 void CrewCore::end_loss() {
   // Members may have answered before they ended, and those answers count.
   if (end_) take_answers();
+  if (end_) find_kept_answers();
   losing_ = false;
+  shelves_.clear();
   end_.reset();
   wake_.clear();
   for (Seat& seat : seats_) {
@@ -254,6 +262,8 @@ void CrewCore::stand(std::uint32_t members) {
   }
   end_ = std::move(end);
   wake_ = std::move(wake);
+  for (std::uint32_t member = 1; member <= members; ++member)
+    shelves_.emplace_back(end_->shelf_to(member));
   why_none_.reset();
   ++formations_;
   for (const auto& [digest, module] : modules_) announce(*module);
@@ -269,7 +279,7 @@ void CrewCore::break_up(const std::string& why) {
 
 /// Its workers are taken back, or its executor is gone: another crew is needed.
 void CrewCore::lose_lease(const std::string& why) {
-  losing_ = true;
+  losing_ = taken_back_ = true;
   for (Seat& seat : seats_) seat.ended = true;
   end_loss();
   seats_.clear();
@@ -325,6 +335,7 @@ void CrewCore::release() {
   }
   driver_.join();
   keeper_.join();
+  if (Lock lock(mutex_); !traced_.empty()) tell_traced(lock);
   try {
     source_->release(lease_);
   } catch (const Error&) {  // it ends by itself when nobody renews it

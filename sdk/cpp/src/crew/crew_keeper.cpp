@@ -1,7 +1,9 @@
 // The keeper of a crew, which asks the gateway: it renews the lease, takes another one when that
 // has gone, and fetches modules.
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "crew/crew_core.h"
 #include "foundation/files.h"
@@ -30,6 +32,8 @@ void CrewCore::keep() {
     } else if (std::chrono::steady_clock::now() >= renewal) {
       renew(lock);
       renewal = std::chrono::steady_clock::now() + options_.duration / 3;
+    } else if (!traced_.empty()) {
+      tell_traced(lock);
     } else {
       wanted_.wait_until(lock, renewal);
     }
@@ -42,6 +46,20 @@ void CrewCore::renew(Lock& lock) {
   lock.unlock();
   try {
     source_->renew(lease, options_.duration);
+  } catch (const Error&) {
+  }
+  lock.lock();
+}
+
+/// Nobody waits for that, so nobody hears that it has failed.
+void CrewCore::tell_traced(Lock& lock) {
+  const std::vector<TracedCall> calls(std::make_move_iterator(traced_.begin()),
+                                      std::make_move_iterator(traced_.end()));
+  traced_.clear();
+  const std::string lease = lease_;
+  lock.unlock();
+  try {
+    source_->tell_calls(lease, calls);
   } catch (const Error&) {
   }
   lock.lock();

@@ -1,5 +1,6 @@
 #include "crew/crew_source.h"
 
+#include "foundation/files.h"
 #include "foundation/percent_encoding.h"
 #include "lease/gateway_lease.h"
 
@@ -8,6 +9,7 @@ namespace orchid::sdk {
 LeaseGrant GatewayCrews::take(const CrewOptions& options) {
   return request_lease(*session_,
                        {.workers = options.workers,
+                        .at_least = options.at_least,
                         .cores_per_worker = options.cores_per_worker,
                         .memory = options.memory,
                         .wait = options.wait,
@@ -30,6 +32,15 @@ std::vector<std::byte> GatewayCrews::module(const std::string& function,
 }
 std::vector<std::byte> GatewayCrews::look_up(const std::string& name) {
   return session_->get("/v1/functions/" + percent_encode(name) + "/module").body;
+}
+
+void GatewayCrews::tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) {
+  const std::string body = calls_document(calls);
+  (void)session_->request({.method = "POST",
+                           .target = "/v1/leases/" + lease + "/calls",
+                           .headers = {"Content-Type: application/json"},
+                           .body = as_bytes(body),
+                           .timeout = std::chrono::seconds(5)});
 }
 
 }  // namespace orchid::sdk

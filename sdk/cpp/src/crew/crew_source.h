@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/session.h"
+#include "crew/call_trace.h"
 #include "lease/lease_grant.h"
 #include "orchid/client.h"
 #include "orchid/crew.h"
@@ -28,6 +29,8 @@ class CrewSource {
                                                       const std::string& digest) = 0;
   /// "N", "N@<version>", or a digest, of which "sha256:" and 16 digits are enough: its bytes.
   [[nodiscard]] virtual std::vector<std::byte> look_up(const std::string& name) = 0;
+  /// Calls of the lease that were traced, for whoever asks the gateway about it.
+  virtual void tell_calls(const std::string& /*lease*/, const std::vector<TracedCall>& /*calls*/) {}
 };
 
 /// A gateway.
@@ -41,6 +44,7 @@ class GatewayCrews final : public CrewSource {
   [[nodiscard]] std::vector<std::byte> module(const std::string& function,
                                               const std::string& digest) override;
   [[nodiscard]] std::vector<std::byte> look_up(const std::string& name) override;
+  void tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) override;
 
  private:
   std::shared_ptr<Session> session_;  // shared with the Client

@@ -143,8 +143,8 @@ ExchangeTimes times_of(CURL* curl, const Exchange& exchange, Time began) {
 }
 
 /// Any path does: the socket is connected, and what leads to curl's own sockets is never taken.
-/// curl before 8.0 connects it once more all the same, which goes well only where a sandbox answers
-/// that with EINPROGRESS, as that of orchid-flows does.
+/// curl before 8.0 connects it once more all the same, which goes well only where a sandbox lets that
+/// seem to be done, as that of orchid-flows does.
 constexpr const char* connected_path = "/connected";
 
 curl_socket_t give_socket(void* user, curlsocktype, curl_sockaddr*) noexcept {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lease/lease_access.h"
@@ -47,9 +48,16 @@ std::vector<std::string> hosts_with_most(
   return hosts;
 }
 
+bool are_of(const CallObjects& objects, const std::vector<LeasedData>& data) {
+  return std::ranges::equal(objects.objects, data, {}, {}, &LeaseAccess::object_of);
+}
+
 }  // namespace
 
 std::shared_ptr<const CallObjects> make_objects(const std::vector<LeasedData>& data) {
+  // A program gives the same objects to many calls, and to make this takes half as long as a call.
+  thread_local std::shared_ptr<const CallObjects> last;
+  if (last != nullptr && are_of(*last, data)) return last;
   if (data.size() > limits::data_per_call)
     throw Error({.kind = ErrorKind::bad_request,
                  .message = "the call is given " + std::to_string(data.size()) +
@@ -62,7 +70,8 @@ std::shared_ptr<const CallObjects> make_objects(const std::vector<LeasedData>& d
     all->objects.push_back(object);
   }
   all->nearest = hosts_with_most(all->objects);
-  return all;
+  last = std::move(all);
+  return last;
 }
 
 void check_data_count(std::size_t given, std::size_t taken, const std::string& function) {

@@ -63,6 +63,7 @@ json constraints_of(const LeaseConstraints& wanted) {
   json constraints = json::object();
   if (!wanted.host.empty()) constraints["host"] = wanted.host;
   if (!wanted.avoid_host.empty()) constraints["avoid_host"] = wanted.avoid_host;
+  if (!wanted.cluster.empty()) constraints["cluster"] = wanted.cluster;
   if (!wanted.architecture.empty()) constraints["architecture"] = wanted.architecture;
   if (!wanted.kind.empty()) constraints["kind"] = wanted.kind;
   if (!wanted.features.empty()) constraints["features"] = wanted.features;

@@ -76,7 +76,7 @@ void WorkerLane::hear(const LaneNotAttached& message, Files& /*files*/) {
 
 Result<std::uint64_t> WorkerLane::send_with_data(const DirectCall& call,
                                                  const transport::LaneCall& told) {
-  const std::size_t table = data_table_bytes(call.data->ids.size());
+  const std::size_t table = data_table_bytes(call.data->ids.size(), call.input.size());
   const std::size_t largest = largest_input_.load(std::memory_order_relaxed);
   if (table + call.input.size() > largest)
     return fail(ErrorCode::too_large, "the input and the table of its data are over the limit of " +

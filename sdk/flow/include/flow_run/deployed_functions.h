@@ -19,6 +19,9 @@ class DeployedFunctions {
   explicit DeployedFunctions(Client* client) : client_(client) {}
   /// Throws `orchid::Error`, unless there is no such function.
   [[nodiscard]] KnownFunction find(const std::string& reference);
+  /// Whether a connected executor keeps data as files; also while none is connected that says so,
+  /// as one may come. Throws as above.
+  [[nodiscard]] bool may_keep_files();
   /// Whether one of them wants other workers than those with one core.
   [[nodiscard]] bool any_needs_more() const { return !needs_.empty(); }
   [[nodiscard]] const FunctionNeeds& needs() const { return needs_; }

@@ -1,5 +1,9 @@
 // flow_run/flow_data.h: data objects of flows, at the gateway.
 #pragma once
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,16 +30,42 @@ namespace orchid::flow {
 /// so in `failed`. Throws nothing.
 void find_lost(Client& client, const std::vector<DataId>& data, CallFailed& failed);
 
-/// Deletes objects without a name that nobody needs any more, on a thread of its own. What cannot
-/// be deleted ends with its time to live.
+/// Has an object kept as a file, as `StartCall::keeps` wants, for as long as flows that have ended
+/// are kept. Nothing: it is to be asked for again, as the gateway or an executor is away or busy.
+/// Throws nothing.
+[[nodiscard]] std::optional<Event> try_to_keep(Client& client, CallId call, const DataId& data);
+
+/// For a call that has failed, after `find_lost`. What is in a file of an executor that is away is
+/// waited for, and is not lost until that has lasted for 10 minutes; so is a gateway that has just
+/// started, and does not know yet what there is. `pause` waits a little, and says whether anybody
+/// wants the call still. What is told of it then. Nothing: nobody wants it. Throws nothing.
+struct CallsData {
+  const std::vector<DataId>& given;
+  const std::vector<DataId>& kept;  // of these, what is in files
+};
+[[nodiscard]] std::optional<CallFailed> wait_for_data(Client& client, const CallsData& data,
+                                                      CallFailed failed,
+                                                      const std::function<bool()>& pause);
+
+/// Deletes objects without a name that nobody needs any more, on a thread of its own. While their
+/// executor is away, or the gateway, that is tried again for a minute. What cannot be deleted then,
+/// or when this ends, ends with its time to live.
 class DataDrops {
  public:
   /// `client` outlives it.
   explicit DataDrops(Client& client) : client_(client) {}
+  ~DataDrops();
+  DataDrops(const DataDrops&) = delete;
+  DataDrops& operator=(const DataDrops&) = delete;
   void drop(const DataId& data);
 
  private:
+  [[nodiscard]] bool try_to_drop(const DataId& data);
+
   Client& client_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;        // under the mutex
   BackgroundThread thread_;  // last: it uses the client
 };
 

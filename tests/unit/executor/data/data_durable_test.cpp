@@ -94,6 +94,60 @@ TEST_CASE("memory of what has a file is given to others at no cost, and it comes
   CHECK(pages_held() <= host.data.book().used().value);
 }
 
+TEST_CASE("what is sealed is written to a file when that is wanted, and the next executor has it") {
+  const tests::Scratch directory;
+  DataId kept;
+  {
+    DurableHost host(directory.path());
+    kept = host.make('a', "", /*durable=*/false);
+    CHECK(files_in(directory.path()) == 0);
+    host.data.obey(FileData{kept, std::chrono::hours(48)});
+    host.data.obey(FileData{kept});  // asked twice: one answer
+    CHECK(std::get<DataFiled>(host.await<DataFiled, DataNotFiled>()).data == kept);
+    CHECK(files_in(directory.path()) == 1);
+    CHECK(host.data.book().durable_used() == ByteCount{durable_size});
+    host.data.obey(FileData{kept});  // it is one
+    CHECK(std::get<DataFiled>(host.await<DataFiled, DataNotFiled>()).data == kept);
+    host.data.obey(FileData{make_data_id()});
+    CHECK(std::get<DataNotFiled>(host.await<DataFiled, DataNotFiled>()).code ==
+          ErrorCode::data_lost);
+    host.settle();
+  }
+  DurableHost next(directory.path());
+  const auto held = next.data.introduce();
+  REQUIRE(held.size() == 1);
+  CHECK(held[0].terms.durable);
+  CHECK(next.first_of(kept) == 'a');
+  next.data.obey(DropData{kept});
+  next.settle();
+  CHECK(files_in(directory.path()) == 0);
+}
+
+TEST_CASE("a sealed object that cannot have a file stays what it was") {
+  const tests::Scratch directory;
+  DurableHost host(directory.path(), /*files=*/1);
+  host.make('a', "first");
+  const DataId second = host.make('b', "second", /*durable=*/false);
+  host.data.obey(FileData{second});
+  const auto refused = std::get<DataNotFiled>(host.await<DataFiled, DataNotFiled>());
+  CHECK(refused.code == ErrorCode::quota);
+  CHECK(host.first_of(second) == 'b');
+  CHECK(host.data.book().durable_used() == ByteCount{durable_size});
+  // Dropped while it is written: nothing of it is left, and nobody waits.
+  const DataId first = host.data.introduce()[0].terms.name == "first"
+                           ? host.data.introduce()[0].data
+                           : host.data.introduce()[1].data;
+  host.data.obey(DropData{first});
+  host.settle();
+  host.data.obey(FileData{second});
+  host.data.obey(DropData{second});
+  host.settle();
+  CHECK(files_in(directory.path()) == 0);
+  CHECK(host.data.book().durable_used() == 0_B);
+  host.data.end();
+  host.settle();
+}
+
 TEST_CASE("what is not to be kept as a file, or does not fit there, is refused before it is sent") {
   const tests::Scratch directory;
   DurableHost host(directory.path(), 1);

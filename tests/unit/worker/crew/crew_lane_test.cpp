@@ -54,6 +54,16 @@ struct TwoMembers {
     REQUIRE(client.send(header, {.to = 1, .payload = std::as_bytes(std::span(input)), .log = {}})
                 .has_value());
   }
+  void call_two(std::uint64_t number, std::string_view input) {
+    CallHeader header;
+    header.request_id = number;
+    header.entry = 1;
+    header.kind = static_cast<std::uint8_t>(RequestKind::call);
+    crew::set_module_key(header, crew::module_key("sha256:00112233445566778899"));
+    crew::set_hops(header, 10);
+    REQUIRE(client.send(header, {.to = 2, .payload = std::as_bytes(std::span(input)), .log = {}})
+                .has_value());
+  }
   /// What the client was told last: outcome and payload. Nothing: nothing.
   std::optional<std::pair<Outcome, std::string>> told() {
     auto message = client.receive();
@@ -104,6 +114,40 @@ std::vector<std::string> outputs_of(const CrewLane& lane) {
 constexpr std::uint64_t first_call = crew::window_places;
 
 }  // namespace
+
+TEST_CASE_FIXTURE(TwoMembers, "a call that begins again has the answers of its children") {
+  call_one(first_call, "root");
+  CHECK(next(one) == "root");
+  spawn(one, {"a", "b"});
+  CHECK(next(one) == "a");
+  answer(one, "of a");
+  // The crew is lost now; this is what the client finds, and gives to the next one.
+  transport::AnswerShelf shelf(client.shelf_to(2));
+  unsigned kept = 0;
+  transport::AnswerShelf::read(client.shelf_from(1), [&](std::uint64_t call, std::uint64_t key,
+                                                         std::span<const std::byte> output) {
+    CHECK(call == first_call);
+    CHECK(text_of(output) == "of a");
+    for (const std::uint64_t to : {5 * first_call, 6 * first_call})
+      CHECK(shelf.put(to, key, output, transport::AnswerShelf::WhenFull::stop));
+    ++kept;
+  });
+  CHECK(kept == 1);
+  call_two(5 * first_call, "root");
+  CHECK(next(two) == "root");
+  spawn(two, {"a", "b"});
+  CHECK(next(two) == "b");
+  answer(two, "of b");
+  CHECK(next(two) == "state");
+  CHECK(outputs_of(two) == std::vector<std::string>{"of a", "of b"});
+  answer(two, "all");
+  // Other children than before: none of them is known.
+  call_two(6 * first_call, "root");
+  CHECK(next(two) == "root");
+  spawn(two, {"b", "a"});
+  CHECK(next(two) == "b");
+  CHECK(next(two) == "a");
+}
 
 TEST_CASE_FIXTURE(TwoMembers, "a member that has nothing to do is lent the oldest child") {
   CHECK(next(two) == "-");  // from now on it is hungry

@@ -49,6 +49,55 @@ constexpr std::uint64_t call = 300;
 
 }  // namespace
 
+TEST_CASE("children whose answers were kept do not run, and those that answer are kept") {
+  struct Keeper final : AnswerKeeper {
+    std::map<std::uint64_t, std::string> kept;
+    void keep(std::uint64_t request_id, std::uint64_t key,
+              std::span<const std::byte> answer) override {
+      CHECK(request_id == call);
+      kept[key] = {reinterpret_cast<const char*>(answer.data()), answer.size()};
+    }
+  } keeper;
+  SpawnBook book;
+  KeptChildren kept{.keys = {7, 8, 9}};
+  kept.answers.resize(3);
+  kept.answers[1] = bytes_of("of b");
+  book.suspend(step_of("state"), children_of({"a", "b", "c"}), std::move(kept));
+  for (const std::string_view name : {"a", "c"}) {
+    const auto step = book.next();
+    REQUIRE(step.has_value());
+    CHECK(text_of(step->input) == name);
+    CHECK_FALSE(book.end(step->asker, call, output_of(name), &keeper).has_value());
+  }
+  CHECK(keeper.kept == std::map<std::uint64_t, std::string>{{7, "a"}, {9, "c"}});
+  const auto rest = book.next();
+  REQUIRE(rest.has_value());
+  REQUIRE(rest->outputs.size() == 3);
+  CHECK(text_of(rest->outputs[1]) == "of b");
+  CHECK(book.bytes() == ByteCount{0});
+  CHECK(book.held() == 0);
+  // All of them: the call goes on at once.
+  KeptChildren all;
+  all.answers.resize(2);
+  all.answers[0] = bytes_of("x");
+  all.answers[1] = bytes_of("");
+  book.suspend(step_of("state"), children_of({"a", "b"}), std::move(all));
+  CHECK(text_of(book.next()->input) == "state");
+  CHECK(book.held() == 0);
+}
+
+TEST_CASE("a child that fails is not kept") {
+  struct Keeper final : AnswerKeeper {
+    void keep(std::uint64_t, std::uint64_t, std::span<const std::byte>) override { ++count; }
+    int count = 0;
+  } keeper;
+  SpawnBook book;
+  book.suspend(step_of("state"), children_of({"a"}), {.keys = {1}});
+  const auto step = book.next();
+  (void)book.end(step->asker, call, failure_of(Outcome::function_error, "no"), &keeper);
+  CHECK(keeper.count == 0);
+}
+
 TEST_CASE("a call goes on when all its children have ended, with their outputs in order") {
   SpawnBook book;
   CHECK_FALSE(book.has_steps());

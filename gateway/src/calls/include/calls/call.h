@@ -78,8 +78,9 @@ struct CallTimings {
   std::chrono::microseconds place{0};  // getting a lease and a lane
   std::chrono::microseconds compile{0};
   std::chrono::microseconds link{0};
-  std::chrono::nanoseconds run{0};  // inside the function
-  bool quick_code = false;          // which ran before the best code for the host was there
+  std::chrono::nanoseconds run{0};        // inside the function
+  bool quick_code = false;                // which ran before the best code for the host was there
+  std::chrono::microseconds transfer{0};  // before all that: until its data was where it ran
 };
 
 struct CallResult {

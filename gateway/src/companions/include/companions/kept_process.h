@@ -50,7 +50,7 @@ class KeptProcess {
  private:
   [[nodiscard]] Result<processes::ChildProcess> start_process();
   void launch();
-  void watch();
+  [[nodiscard]] Result<void> watch();
   void look_later();
   void lose(const char* why);
   void launch_later();

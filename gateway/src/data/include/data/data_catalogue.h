@@ -111,6 +111,11 @@ class DataCatalogue {
   /// False: there is no such sealed object.
   bool want_copies(DataId id, std::uint32_t copies);
 
+  /// A holder has it as a file from now on. It lives so long from now, if that is longer. Null: it
+  /// is no sealed object.
+  const DataObject* keep_file(DataId id, std::optional<std::chrono::milliseconds> expires_in,
+                              MonotonicTime now);
+
   /// A holder says that it has this digest. Null: it is no sealed object.
   const DataObject* keep_digest(DataId id, const std::string& digest);
 

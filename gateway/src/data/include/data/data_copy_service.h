@@ -89,6 +89,9 @@ class DataCopyService {
   /// that keeps data of the tenant), `unreachable`, and why the last attempt has just failed.
   [[nodiscard]] Result<void> copy_to(const DataObject& object, std::string_view host);
 
+  /// The same at this executor.
+  [[nodiscard]] Result<void> copy_to_executor(const DataObject& object, const Executor& executor);
+
   /// Surplus copies are to go there, the oldest first, for an object of that size which is among
   /// what the books have there. They do unless somebody uses them; the executor does this before
   /// what it is told next. False: there are not enough.

@@ -1,8 +1,10 @@
 // data/data_documents.h: data objects as JSON. Pure functions.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,6 +24,10 @@ struct DataMoment {
 
 /// The body of a request for copies: `copies`, `host`, or both. Errors: `bad_request`.
 [[nodiscard]] Result<WantedCopies> parse_wanted_copies(std::span<const std::byte> body);
+/// How long an object that is to be kept as a file lives, as a client asks: nothing: as it did.
+/// Errors: `bad_request`.
+[[nodiscard]] Result<std::optional<std::chrono::milliseconds>> parse_wanted_file(
+    std::span<const std::byte> body);
 
 /// The body of a request for a room that a program of this host writes by itself. Errors:
 /// `bad_request`; `unsupported`: the program is on another host.

@@ -37,6 +37,7 @@ class DataRoutes final : public Routes {
   void describe(Request& request, const Reply& reply);
   void digest(Request& request, const Reply& reply);
   void copy(Request& request, const Reply& reply);
+  void keep_as_file(Request& request, const Reply& reply);
   void list(Request& request, const Reply& reply);
   void remove(Request& request, const Reply& reply);
   void room_made(const Reply& reply, ReachableData room);

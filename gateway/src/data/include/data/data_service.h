@@ -17,6 +17,8 @@
 #include "data/data_catalogue.h"
 #include "data/data_copy_service.h"
 #include "data/data_digests.h"
+#include "data/data_filing.h"
+#include "data/data_removals.h"
 #include "data/far_transfers.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
@@ -94,9 +96,15 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] std::vector<DataObject> list(uid_t tenant) const;
   /// The same as `describe`, with its digest. Errors: as of that, and of `DataDigests::ask`.
   void digest(uid_t tenant, const DataReference& reference, Done<DataObject> done);
-  /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
-  [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
-                                    const Precondition& precondition);
+  /// It is kept as a file, and lives so long at least. Errors: as of `describe`, and of
+  /// `DataFiling::ask`.
+  void keep_as_file(uid_t tenant, const DataReference& reference,
+                    std::optional<std::chrono::milliseconds> expires_in, Done<DataObject> done);
+  /// It is not found from now on, and `done` is called when what is connected has no file of it.
+  /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken, and nothing
+  /// is removed, or as of `DataRemovals`.
+  void remove(uid_t tenant, const DataReference& reference, const Precondition& precondition,
+              Done<void> done);
   /// Copies, and what calls are given.
   [[nodiscard]] DataCopyService& copies() { return copies_; }
   /// Bodies to and from other hosts.
@@ -144,6 +152,9 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] bool is_waited_for(const Executor& executor) const;
   [[nodiscard]] const DataHolder* waited_for(const DataObject& object) const;
   void drop(const DataDrops& drops);
+  [[nodiscard]] Result<std::set<DataId>> files_to_remove(uid_t tenant,
+                                                         const DataReference& reference) const;
+  [[nodiscard]] bool is_connected(const ExecutorId& executor) const;
   void tell_wishes(const Executor& executor, std::span<const DataHeld> held,
                    const std::map<DataId, std::uint32_t>& before);
   [[nodiscard]] std::shared_ptr<const void> keeper_of(const std::vector<DataId>& ids);
@@ -183,6 +194,8 @@ class DataService final : private ActionPerformer {
   FarTransfers far_;
   DataCopyService copies_;
   DataDigests digests_;
+  DataFiling filing_;
+  DataRemovals removals_;
   std::map<DataId, Making> making_;
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;

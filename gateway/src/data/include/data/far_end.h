@@ -13,7 +13,8 @@
 
 namespace orchid::gateway {
 
-/// Belongs to the control thread. Its process is killed when it is destroyed.
+/// Belongs to the control thread. Its process is killed when it is destroyed, and reaped by the
+/// control thread when it has ended.
 class FarEnd {
  public:
   struct Handlers {

@@ -39,6 +39,7 @@ class FlowProcess {
     std::filesystem::path program;       // orchid-flows
     std::vector<std::string> arguments;  // without the socket
     Tenant tenant;
+    std::filesystem::path folder;  // the gateway's alone: there a connection gets its name
   };
   FlowProcess(boost::asio::io_context& control, const Clock& clock, Options options,
               TakeFlowConnection take);

@@ -21,6 +21,7 @@ namespace orchid::gateway {
 /// What somebody else than its executors knows of a host: the batch system that it belongs to.
 struct HostFacts {
   placement::HostKind kind = placement::HostKind::cpu;
+  std::string cluster{};
   std::vector<std::string> features;
   std::vector<placement::Gpu> gpus;
   placement::HostAllocation allocation;
@@ -92,8 +93,10 @@ class Capacity {
   /// How many of them are of the model; "": any.
   [[nodiscard]] std::uint32_t count_gpus(const std::string& boot_id, const placement::CoreSet& gpus,
                                          const std::string& model) const;
-  /// What constraints call the host that this executor is on.
+  /// What the host that this executor is on calls itself, or its batch system.
   [[nodiscard]] static const std::string& name_of(const Executor& executor);
+  /// What constraints call it: the same, unless another host has that name already ("n1~2").
+  [[nodiscard]] std::string host_name(const Executor& executor) const;
   /// Of its memory for data. `known`: what is in use there by the gateway's own books, which know
   /// first of what has just been ordered; the executor's word counts leases of memory, too. Where
   /// they differ, the larger use counts.

@@ -58,6 +58,7 @@ class Inspector final : public ModuleInspector {
     boost::asio::posix::stream_descriptor socket;
     boost::asio::posix::stream_descriptor end;  // of the process: its pidfd
   };
+  [[nodiscard]] Result<boost::asio::posix::stream_descriptor> watched(UniqueFd descriptor);
   [[nodiscard]] Result<void> start_server();
   void launch();
   void end_server();

@@ -109,6 +109,8 @@ class AsyncInvocations {
   void input_read(const std::string& id, Result<std::vector<std::byte>> input);
   void hand_over(BookedInvocation& invocation, Payload input);
   [[nodiscard]] bool find_its_data(BookedInvocation& invocation);
+  void end_transfer(BookedInvocation& invocation);
+  void add_waits(BookedInvocation& invocation, CallTimings& timings);
   void finish(BookedInvocation& invocation, CallResult result);
   /// Those for which `is_due` holds; they wait no more.
   template <typename Due>

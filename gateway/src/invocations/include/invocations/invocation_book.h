@@ -7,6 +7,7 @@
 //     └──────── no worker for it: requeue ◄────────┘                  │
 //     └───────────── cancel, deadline passed ─────────────────────────┘
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,6 +38,9 @@ struct BookedInvocation {
   std::shared_ptr<const FunctionVersion> version;
   std::uint16_t entry = 0;
   std::shared_ptr<const CallData> data = nullptr;  // null: none, or not known yet where it is
+  std::optional<MonotonicTime> data_awaited{};  // since when, while it is on its way to the worker
+  std::chrono::microseconds transfer{0};        // so long it was, before that
+  std::optional<std::chrono::milliseconds> queued{};  // until it was first given to a runner
   InvocationState state = InvocationState::queued;
   std::size_t runner = 0;          // from `starting` on
   bool cancel_requested = false;   // noticed at the next step

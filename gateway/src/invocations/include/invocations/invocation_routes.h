@@ -2,6 +2,7 @@
 // synchronous and asynchronous.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -57,6 +58,7 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
     bool at_most_once = false;
     MonotonicTime at{};
     std::shared_ptr<const CallData> data = nullptr;
+    std::chrono::microseconds transfer{0};
     [[nodiscard]] bool is_stored() const {
       return options.respond_async || options.idempotency_key.has_value();
     }
@@ -64,6 +66,7 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
   void invoke(Request& request, const Reply& reply);
   [[nodiscard]] Result<Accepted> judge(const Request& request);
   void find_data(Request& request, const Reply& reply, Accepted accepted);
+  [[nodiscard]] std::chrono::microseconds transfer_since(MonotonicTime at) const;
   void start(Request& request, const Reply& reply, Accepted accepted);
   void run(Request& request, const Reply& reply, Accepted accepted);
   void answer(const Reply& reply, const std::string& function, SyncAnswer result);

@@ -2,6 +2,7 @@
 // runner, from its request to its answer, and becomes an asynchronous invocation when it outlives
 // its caller's patience.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,7 +31,8 @@ struct SyncRequest {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
   std::shared_ptr<const CallData> data = nullptr;
-  std::string output_data = {};  // as of Call
+  std::string output_data = {};           // as of Call
+  std::chrono::microseconds transfer{0};  // of CallTimings
 };
 
 struct SyncAnswer {

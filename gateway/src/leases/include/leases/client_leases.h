@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "leases/call_traces.h"
 #include "leases/worker_broker.h"
 #include "protocol/control_messages.h"
 
@@ -55,6 +56,11 @@ class ClientLeases {
   /// Errors: `not_found`.
   [[nodiscard]] Result<void> close(uid_t tenant, LeaseId id, MonotonicTime now);
   [[nodiscard]] Result<ClientLeaseView> find(uid_t tenant, LeaseId id, MonotonicTime now) const;
+  /// Calls of a lease that its client has traced. Errors: `not_found`.
+  [[nodiscard]] Result<void> tell_calls(uid_t tenant, LeaseId id, std::vector<TracedCall> calls,
+                                        MonotonicTime now);
+  /// The last of them, also of a lease that has ended a while ago. Errors: `not_found`.
+  [[nodiscard]] Result<std::vector<TracedCall>> calls_of(uid_t tenant, LeaseId id) const;
   [[nodiscard]] std::vector<ClientLeaseView> list(uid_t tenant, MonotonicTime now) const;
 
   /// What an executor that connects holds for clients, for the broker: leases that are not known
@@ -84,6 +90,8 @@ class ClientLeases {
   void add(LeaseId id, ClientLease lease);
   void settle(Leases::iterator lease, MonotonicTime now);
   [[nodiscard]] static bool is_at_one_executor(const ClientLease& lease);
+  [[nodiscard]] bool keep_largest_part(ClientLease& lease, MonotonicTime now);
+  void keep_members(ClientLease& lease, MonotonicTime now);
   void refuse_scattered(Leases::iterator found, MonotonicTime now);
   void remove(Leases::iterator lease, MonotonicTime now);
   [[nodiscard]] Result<Leases::const_iterator> find_own(uid_t tenant, LeaseId id) const;
@@ -93,6 +101,7 @@ class ClientLeases {
   WorkerBroker& broker_;
   std::size_t workers_per_tenant_;
   Leases leases_;
+  CallTraces traces_;
   std::map<HolderId, LeaseId> by_holder_;
   std::uint64_t next_holder_ = 1ULL << 32;  // beyond the dispatchers' ids
 };

@@ -31,6 +31,8 @@ class LeaseRoutes final : public Routes {
   void get(Request& request, const Reply& reply);
   void renew(Request& request, const Reply& reply);
   void close(Request& request, const Reply& reply);
+  void tell_calls(Request& request, const Reply& reply);
+  void list_calls(Request& request, const Reply& reply);
   Parts parts_;
 };
 

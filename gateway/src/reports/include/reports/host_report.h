@@ -26,9 +26,10 @@ struct HostViewer {
   bool sees_all = true;  // also whose the grants of others are, and of which jobs
 };
 
-/// [{"boot_id", "name" (for constraints), "hostname", "architecture", "cpu", "kind", "features",
-/// "drained": bool, "memory_bytes", "cores", "cores_usable" (no batch job has them but their own),
-/// "cores_leased", "executors": [{"id", "owner", "version", "state": "connected" or "lost", "grant"
+/// [{"boot_id", "name" (for constraints), "hostname", "architecture", "cpu", "cluster", "kind",
+/// "features", "drained": bool, "memory_bytes", "cores", "cores_usable" (no batch job has them but
+/// their own), "cores_leased", "executors": [{"id", "owner", "version", "state": "connected" or
+/// "lost", "grant"
 /// {"source", "users", "cluster", "job", "node", "draining", "ends_in_ms"}, "cores" [ids],
 /// "cores_leased", "workers_ready", "counters", and of those that keep data "data_memory_bytes",
 /// "data_used_bytes" and, if they say so, "data_leased_bytes" and "data_on_disk_bytes"}]}]. Of

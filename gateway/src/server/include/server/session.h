@@ -130,6 +130,8 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   void continue_stream();
   void open_stream();
   void send_events();
+  /// False: its reader was let in by a session of the page that is over by now.
+  [[nodiscard]] bool may_go_on() const;
   void keep_stream_alive();
   void send_piece(std::string_view text, bool last);
   void end_stream();

@@ -1,0 +1,134 @@
+// benchmarks/flow_durable.cpp: how many nodes a second does a submitted flow finish?
+//
+// A whole Orchid with one executor. A flow of 10 000 calls that do not wait for each other is
+// submitted, and ends; from before its submission until its end is known. Each call and each answer
+// is in the journal before it counts. In the second row the process that runs the flows is killed
+// (SIGKILL) when half of the calls have been answered, and the next one goes on. The outputs of all
+// rounds are checked, and each round's flow is removed behind it, which is not measured.
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/bench.h"
+#include "local_orchid.h"
+#include "orchid/client.h"
+#include "orchid/submitted_flow.h"
+
+namespace orchid::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int nodes = 10'000;
+constexpr std::chrono::seconds most{120};
+
+std::string wide_flow() {
+  std::string text =
+      "flow: wide\nfunctions: {flow_functions.same: 'u64(u64)'}\ninputs: {n: u64}\nnodes:\n";
+  for (int i = 0; i < nodes; ++i)
+    text += "  n" + std::to_string(i) + ": {kind: call, function: flow_functions.same}\n";
+  text += "edges:\n";
+  for (int i = 0; i < nodes; ++i) text += "- {from: n, to: n" + std::to_string(i) + "}\n";
+  text += "outputs:\n";
+  for (int i = 0; i < nodes; ++i) {
+    const std::string name = std::to_string(i);
+    text.append("  r").append(name).append(": n").append(name).append("\n");
+  }
+  return text;
+}
+
+std::string name_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+Result<void> kill_flows(const tests::LocalOrchid& orchid) {
+  for (const pid_t process : orchid.processes())
+    if (name_of(process) == "orchid-flows" && ::kill(process, SIGKILL) == 0) return {};
+  return fail(ErrorCode::internal, "no process runs the flows");
+}
+
+/// A flow from its submission to its end.
+class Submission {
+ public:
+  Submission(Client& client, const std::string& document)
+      : start_(Clock::now()),
+        flow_(client.submit_flow({.document = document, .inputs = {{"n", "7"}}})) {}
+
+  Result<void> until_half() const {
+    const auto end = start_ + most;
+    while (flow_.status().nodes_done < nodes / 2) {
+      if (Clock::now() > end) return fail(ErrorCode::timed_out, "the flow does not get on");
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return {};
+  }
+
+  /// Nodes a second.
+  Result<std::vector<double>> finish() const {
+    const FlowStatus status = flow_.wait(most);
+    const std::chrono::duration<double> took = Clock::now() - start_;
+    if (status.state != "done") return fail(ErrorCode::internal, status.state + status.message);
+    const auto outputs = nlohmann::json::parse(flow_.outputs());
+    flow_.remove();
+    if (outputs.size() != nodes ||
+        !std::ranges::all_of(outputs, [](const auto& output) { return output == 7; }))
+      return fail(ErrorCode::internal, "the flow gave something else");
+    return std::vector<double>{nodes / took.count()};
+  }
+
+ private:
+  Clock::time_point start_;
+  SubmittedFlow flow_;
+};
+
+int run(Bench& bench) {
+  const auto orchid = tests::LocalOrchid::start(PROGRAMS);
+  if (!orchid) {
+    std::fprintf(stderr, "flow_durable: %s\n", orchid.error().message.c_str());
+    return 3;
+  }
+  Client client({.gateway = orchid->address(), .token = orchid->token()});
+  client.deploy_file("flow_functions", FLOW_FUNCTIONS);
+  const std::string document = wide_flow();
+  const Promise promise{Statistic::p50, {Target::Direction::at_least, 5000}};
+  bench.measure({.row = "a submitted flow of 10 000 calls",
+                 .unit = "nodes/s",
+                 .round = [&] { return Submission(client, document).finish(); },
+                 .promises = {promise}});
+  bench.measure({.row = "the same, killed in between",
+                 .unit = "nodes/s",
+                 .round = [&]() -> Result<std::vector<double>> {
+                   const Submission flow(client, document);
+                   if (auto half = flow.until_half(); !half) return fail(std::move(half.error()));
+                   if (auto killed = kill_flows(*orchid); !killed)
+                     return fail(std::move(killed.error()));
+                   return flow.finish();
+                 },
+                 .promises = {promise}});
+  return bench.report();
+}
+
+}  // namespace
+}  // namespace orchid::bench
+
+int main(int argc, char** argv) {
+  orchid::bench::Bench bench("flow_durable", argc, argv);
+  try {
+    return orchid::bench::run(bench);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flow_durable: %s\n", error.what());
+    return 3;
+  }
+}

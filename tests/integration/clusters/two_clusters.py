@@ -1,0 +1,107 @@
+"""One gateway with two real clusters side by side: their nodes have the same names, and a flow has a node on each."""
+import json
+import pathlib
+
+from processes import expect
+from site_of_pilots import orchid_beside
+from slurm_cluster import started, wait_until
+
+SOURCE = pathlib.Path(__file__).resolve().parent / "parts.cpp"
+OTHER = "moss"
+CELLS = 200_000
+# Each has what the other one has not: memory for `fill`, two cores for `total`.
+PILOTS = {"orchid": ("--cores", "1", "--memory", "3GiB"), OTHER: ("--cores", "2", "--memory", "1536MiB")}
+NEEDS = {"fill": "1 core, 1800MiB", "total": "2 cores, 64MiB"}
+DATA_MEMORY = "256MiB"
+FLOW = """flow: across
+inputs: {cells: u64}
+nodes:
+  made: {kind: call, function: fill.fill}
+  sum: {kind: call, function: total.total}
+edges:
+  - {from: cells, to: made}
+  - {from: made, to: sum}
+outputs: {sum: sum}
+"""
+
+
+def settings_of(clusters):
+    sources = ", ".join(f'"slurm:{one.configuration}"' for one in clusters)
+    return f'sources = [{sources}]\n[slurm]\ninterval = "200ms"\nrequests_per_minute = 3000\n'
+
+
+def hosts_by_cluster(site):
+    """Those of pilots that have joined."""
+    return {host["cluster"]: host["name"] for host in site.hosts() if host["executors"][0]["state"] == "connected"}
+
+
+def start_pilots(site, clusters):
+    """One in each, for which the user has that cluster's settings in the environment."""
+    for name, cluster in clusters.items():
+        job = json.loads(site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--time", "10m",
+                                     "--scheduling", "normal", "--partition", "idle", "--node-list", "n1", "--data-memory", DATA_MEMORY,
+                                     *PILOTS[name], environment={"SLURM_CONF": str(cluster.configuration)}).stdout)["pilots"][0]["job"]
+        expect(job > 0, f"a pilot is on its way in {name}")
+    wait_until(lambda: set(hosts_by_cluster(site)) == set(clusters), "an executor of each cluster comes",
+               lambda: json.dumps(site.hosts()) + site.said(), 60)
+
+
+def hosts_and_clusters_are_told_apart(site, clusters):
+    found = hosts_by_cluster(site)
+    expect(sorted(found.values()) == ["n1", "n1~2"], f"two nodes of one name are two hosts: {found}")
+    told = json.loads(site.orchid("hosts", "--json").stdout)["clusters"]
+    expect({one["cluster"]: one["state"] for one in told} == dict.fromkeys(clusters, "current"), f"both clusters are known: {told}")
+    lines = [line.split() for line in site.orchid("hosts").stdout.splitlines()]
+    for name, host in found.items():
+        expect([host, name, "connected"] in [line[:3] for line in lines], f"'orchid hosts' says that {host} is in {name}: {lines}")
+    # Each job is its own cluster's, also where both have the same number.
+    for node in (node for one in told for node in one["nodes"] if node["name"] == "n1"):
+        expect(node["cores_free"] < node["cores"], f"its pilot has cores of each: {told}")
+
+
+def a_worker_goes_where_it_is_to_be(site, clusters):
+    found = hosts_by_cluster(site)
+    for name in clusters:
+        why = {one["host"]: one for one in json.loads(site.orchid("explain", "--json", "--cluster", name).stdout)["hosts"]}
+        for cluster, host in found.items():
+            expect(why[host]["fits"] == (cluster == name), f"a worker for {name} finds room there alone: {why}")
+            expect(cluster == name or "another cluster" in why[host]["text"], f"and it says why: {why}")
+
+
+def place_of(site, flow, node):
+    words = site.orchid("explain", flow, node).stdout
+    expect("the call ran on " in words, f"the place of {node} is known: {words}")
+    return words.partition("the call ran on ")[2].partition(",")[0]
+
+
+def a_flow_goes_across_them(site):
+    for name, needs in NEEDS.items():
+        module = site.folder / f"{name}.orc"
+        site.orchid("build", SOURCE, "-o", module)
+        site.orchid("deploy", module, "--name", name, "--needs", needs)
+    file = site.folder / "across.yaml"
+    file.write_text(FLOW)
+    flow = site.orchid("flow", "submit", file, "--input", f"cells={CELLS}").stdout.strip()
+    wait_until(lambda: json.loads(site.orchid("flow", "show", "--json", flow).stdout)["state"] in ("done", "failed"), "the flow ends",
+               lambda: site.orchid("flow", "logs", flow).stdout + site.said(), 90)
+    outputs = site.orchid("flow", "show", "--json", flow)
+    expect(json.loads(outputs.stdout)["state"] == "done", f"it ends well: {outputs.stdout}{site.orchid('flow', 'logs', flow).stdout}")
+    calls = {one["entry"]: one["timings_ms"]["transfer"] for one in json.loads(site.orchid("status", "--json").stdout)["invocations"]}
+    expect(calls["fill"] == 0 and calls["total"] > 0, f"only the sum has waited for data, which came from the other cluster: {calls}")
+    found = hosts_by_cluster(site)
+    places = place_of(site, flow, "made"), place_of(site, flow, "sum")
+    expect(places == (found["orchid"], found[OTHER]), f"what needs memory is made in the one, and summed up where the cores are: {places}, {found}\n"
+           f"{site.orchid('explain', flow, 'made').stdout}{json.dumps(site.hosts())}")
+
+
+def serve(programs, first):
+    with started("--nodes", "1", "--cores", "2", "--name", OTHER) as second:
+        clusters = {"orchid": first, OTHER: second}
+        with orchid_beside(programs, first, settings_of(clusters.values())) as site:
+            try:
+                start_pilots(site, clusters)
+                hosts_and_clusters_are_told_apart(site, clusters)
+                a_worker_goes_where_it_is_to_be(site, clusters)
+                a_flow_goes_across_them(site)
+            finally:
+                second.clear()
