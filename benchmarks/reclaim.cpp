@@ -75,7 +75,7 @@ struct Work {
   std::string input;
   ByteCount memory{};  // of a worker; 0: what the site gives
   std::optional<ByteCount> bandwidth_cap{};
-  bool beside_data = false;  // the node has a copy of `data_name`
+  bool beside_data = false;  // the node has `data_name`
 };
 
 /// Of one batch job.
@@ -170,19 +170,14 @@ class Bed {
     return batch_job();
   }
 
-  /// That there is something to bring.
-  void make_data() {
-    const std::vector<std::byte> bytes(data_memory.value, std::byte{1});
-    (void)client_.put_data(data_name, bytes);
-  }
-
  private:
+  /// The pilot's executor is the only one that has room for it.
   [[nodiscard]] Result<void> bring_data() {
-    (void)client_.copy_data(data_name, {.host = node});
-    return wait_until("the copy is on the node", [&] {
-      const auto hosts = client_.describe_data(data_name).hosts;
-      return std::ranges::find(hosts, node) != hosts.end();
-    });
+    (void)client_.put_data(data_name, data_);
+    const auto hosts = client_.describe_data(data_name).hosts;
+    if (std::ranges::find(hosts, node) == hosts.end())
+      return fail(ErrorCode::internal, "the data is on another host");
+    return {};
   }
 
   /// Until shortly before slurmctld's next pass.
@@ -215,6 +210,7 @@ class Bed {
   BatchCluster& cluster_;
   Client client_;
   ClusterPilots pilots_;
+  std::vector<std::byte> data_ = std::vector<std::byte>(data_memory.value, std::byte{1});
   system_clock::time_point pass_{};  // slurmctld's last, as far as is known
 };
 
@@ -349,13 +345,12 @@ Result<Starts> run_rounds(Bed& bed, int rounds) {
 int run(Bench& bench) {
   auto cluster = BatchCluster::start(
       {.nodes = 1, .cores = cores, .memory = 8_GiB, .scheduler_parameters = scheduler});
-  auto orchid = tests::LocalOrchid::start(PROGRAMS);
+  auto orchid = tests::LocalOrchid::start({.programs = PROGRAMS, .data_memory = "1MiB"});
   if (!cluster || !orchid) {
     fmt::print(stderr, "reclaim: {}\n", (cluster ? orchid.error() : cluster.error()).message);
     return 3;
   }
   Bed bed(**cluster, *orchid);
-  bed.make_data();
   const auto starts = run_rounds(bed, bench.rounds());
   if (!starts) {
     fmt::print(stderr, "reclaim: {}\n", starts.error().message);
