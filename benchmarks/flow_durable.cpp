@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,6 +18,7 @@
 
 #include "harness/bench.h"
 #include "local_orchid.h"
+#include "measured.h"
 #include "orchid/client.h"
 #include "orchid/submitted_flow.h"
 
@@ -94,12 +93,8 @@ class Submission {
 };
 
 int run(Bench& bench) {
-  const auto orchid = tests::LocalOrchid::start(PROGRAMS);
-  if (!orchid) {
-    std::fprintf(stderr, "flow_durable: %s\n", orchid.error().message.c_str());
-    return 3;
-  }
-  Client client({.gateway = orchid->address(), .token = orchid->token()});
+  const auto orchid = must(tests::LocalOrchid::start(PROGRAMS));
+  Client client({.gateway = orchid.address(), .token = orchid.token()});
   client.deploy_file("flow_functions", FLOW_FUNCTIONS);
   const std::string document = wide_flow();
   const Promise promise{Statistic::p50, {Target::Direction::at_least, 5000}};
@@ -112,7 +107,7 @@ int run(Bench& bench) {
                  .round = [&]() -> Result<std::vector<double>> {
                    const Submission flow(client, document);
                    if (auto half = flow.until_half(); !half) return fail(std::move(half.error()));
-                   if (auto killed = kill_flows(*orchid); !killed)
+                   if (auto killed = kill_flows(orchid); !killed)
                      return fail(std::move(killed.error()));
                    return flow.finish();
                  },
@@ -125,10 +120,5 @@ int run(Bench& bench) {
 
 int main(int argc, char** argv) {
   orchid::bench::Bench bench("flow_durable", argc, argv);
-  try {
-    return orchid::bench::run(bench);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "flow_durable: %s\n", error.what());
-    return 3;
-  }
+  return orchid::bench::run_benchmark(bench, orchid::bench::run);
 }
