@@ -37,22 +37,7 @@ struct DigestWorld : DataWorld {
                    [this](Result<DataObject> result) { answers.push_back(std::move(result)); });
   }
   /// Who was asked for a digest, each time.
-  [[nodiscard]] std::vector<ExecutorId> asked_for_digest() const {
-    std::vector<ExecutorId> all;
-    for (const auto& [to, message] : sent)
-      if (std::holds_alternative<DigestData>(message)) all.push_back(to);
-    return all;
-  }
-  /// The service looks, now and then, until that is so.
-  template <typename Condition>
-  void run_until(Condition condition) {
-    const auto give_up = std::chrono::steady_clock::now() + seconds(10);
-    while (!condition()) {
-      REQUIRE(std::chrono::steady_clock::now() < give_up);
-      io.restart();
-      io.run_one_for(std::chrono::milliseconds(50));
-    }
-  }
+  [[nodiscard]] std::vector<ExecutorId> asked_for_digest() const { return told<DigestData>(); }
 
   std::vector<Result<DataObject>> answers;
 };

@@ -41,21 +41,7 @@ struct FilingWorld : DataWorld {
       answers.push_back(std::move(result));
     });
   }
-  [[nodiscard]] std::vector<ExecutorId> asked_for_files() const {
-    std::vector<ExecutorId> all;
-    for (const auto& [to, message] : sent)
-      if (std::holds_alternative<FileData>(message)) all.push_back(to);
-    return all;
-  }
-  template <typename Condition>
-  void run_until(Condition condition) {
-    const auto give_up = std::chrono::steady_clock::now() + seconds(10);
-    while (!condition()) {
-      REQUIRE(std::chrono::steady_clock::now() < give_up);
-      io.restart();
-      io.run_one_for(std::chrono::milliseconds(50));
-    }
-  }
+  [[nodiscard]] std::vector<ExecutorId> asked_for_files() const { return told<FileData>(); }
 
   std::vector<Result<DataObject>> answers;
 };

@@ -106,6 +106,24 @@ struct DataWorld {
       if (const auto* seal = std::get_if<SealData>(&message)) all.push_back(*seal);
     return all;
   }
+  /// Who was sent such a message, each time.
+  template <typename Message>
+  [[nodiscard]] std::vector<ExecutorId> told() const {
+    std::vector<ExecutorId> all;
+    for (const auto& [to, message] : sent)
+      if (std::holds_alternative<Message>(message)) all.push_back(to);
+    return all;
+  }
+  /// The service looks, now and then, until that is so.
+  template <typename Condition>
+  void run_until(Condition condition) {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!condition()) {
+      REQUIRE(std::chrono::steady_clock::now() < give_up);
+      io.restart();
+      io.run_one_for(std::chrono::milliseconds(50));
+    }
+  }
   [[nodiscard]] std::size_t drops_of(DataId id) const {
     std::size_t count = 0;
     for (const auto& [to, message] : sent)
