@@ -1,5 +1,8 @@
 #include "functions/function_routes.h"
 
+#include <optional>
+#include <string>
+
 #include "foundation/files.h"
 #include "functions/function_documents.h"
 #include "functions/function_options.h"
@@ -88,43 +91,48 @@ void FunctionRoutes::list(Request& request, const Reply& reply) {
       json_response(200, function_list_json(table_.get().of_tenant(request.identity.tenant.uid))));
 }
 
-void FunctionRoutes::get(Request& request, const Reply& reply) {
+/// What the request names. Nothing: there is none, and the request is answered.
+std::optional<FunctionRoutes::Named> FunctionRoutes::named_by(const Request& request,
+                                                              const Reply& reply) {
   const std::string name(request.parameters[0]);
+  const auto refused = [&reply](const Failure& failure, const std::string& function) {
+    reply.send(refuse(failure, function));
+    return std::nullopt;
+  };
   auto reference = parse_function_reference(name);
-  if (!reference) return reply.send(refuse(reference.error(), ""));
+  if (!reference) return refused(reference.error(), "");
   const uid_t tenant = request.identity.tenant.uid;
-  auto version = table_.get().find_version(tenant, reference->function, reference->version_prefix);
-  if (!version) return reply.send(refuse(version.error(), reference->function));
-  const Function& function = *table_.get().find(tenant, reference->function);
-  reply.send(describe(200, **version, function_json(function, **version)));
+  const FunctionTable& table = table_.get();
+  auto version = table.find_version(tenant, reference->function, reference->version_prefix);
+  if (!version) return refused(version.error(), reference->function);
+  return Named{.function = *table.find(tenant, reference->function), .version = **version};
+}
+
+void FunctionRoutes::get(Request& request, const Reply& reply) {
+  const auto named = named_by(request, reply);
+  if (!named) return;
+  reply.send(describe(200, named->version, function_json(named->function, named->version)));
 }
 
 void FunctionRoutes::module(Request& request, const Reply& reply) {
-  const std::string name(request.parameters[0]);
-  auto reference = parse_function_reference(name);
-  if (!reference) return reply.send(refuse(reference.error(), ""));
-  const auto version = table_.get().find_version(request.identity.tenant.uid, reference->function,
-                                                 reference->version_prefix);
-  if (!version) return reply.send(refuse(version.error(), reference->function));
-  auto mapped = MappedFile::map((*version)->version->module.get(), {.limit = limits::module_size});
-  if (!mapped) return reply.send(refuse(mapped.error(), reference->function));
+  const auto named = named_by(request, reply);
+  if (!named) return;
+  const FunctionVersion& version = *named->version.version;
+  auto mapped = MappedFile::map(version.module.get(), {.limit = limits::module_size});
+  if (!mapped) return reply.send(refuse(mapped.error(), named->function.name));
   Response response;
   response.content_type = content_type::bytes;
   const auto keeper = std::make_shared<const MappedFile>(std::move(*mapped));
   response.payload = {keeper->bytes(), keeper};
-  response.with("ETag", etag((*version)->version->digest));
+  response.with("ETag", etag(version.digest));
   reply.send(std::move(response));
 }
 
 /// Ahead of its first call, by a worker that is idle; where there is none nothing happens.
 void FunctionRoutes::load(Request& request, const Reply& reply) {
-  const std::string name(request.parameters[0]);
-  auto reference = parse_function_reference(name);
-  if (!reference) return reply.send(refuse(reference.error(), ""));
-  const uid_t tenant = request.identity.tenant.uid;
-  auto version = table_.get().find_version(tenant, reference->function, reference->version_prefix);
-  if (!version) return reply.send(refuse(version.error(), reference->function));
-  parts_.runner.expect(tenant, (*version)->version);
+  const auto named = named_by(request, reply);
+  if (!named) return;
+  parts_.runner.expect(request.identity.tenant.uid, named->version.version);
   Response response;
   response.status = 204;
   reply.send(std::move(response));

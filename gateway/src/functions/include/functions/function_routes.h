@@ -1,5 +1,7 @@
 // functions/function_routes.h: /v1/functions: deploy, list, describe, delete, the module itself.
 #pragma once
+#include <optional>
+
 #include "foundation/task.h"
 #include "functions/function_service.h"
 #include "functions/published.h"
@@ -21,6 +23,12 @@ class FunctionRoutes final : public Routes {
   void add_to(Router& router) override;
 
  private:
+  struct Named {
+    const Function& function;
+    const DeployedVersion& version;
+  };
+  [[nodiscard]] std::optional<Named> named_by(const Request& request, const Reply& reply);
+
   void put(Request& request, const Reply& reply);
   void list(Request& request, const Reply& reply);
   void get(Request& request, const Reply& reply);
