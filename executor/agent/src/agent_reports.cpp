@@ -28,7 +28,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .gpus = {}};  // as they are at each hello
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
   hello.lane_address = options_.lane_address;
-  hello.lane_protocol = crew_lane_protocol;
+  hello.lane_protocol = newest_lane_protocol;
   return hello;
 }
 

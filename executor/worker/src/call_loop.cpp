@@ -50,6 +50,8 @@ void CallLoop::run() {
   while (true) {
     if (has_orders()) obey_control();
     auto request = parts_.lane.receive();
+    if (!request && request.error().code == ErrorCode::unreachable && parts_.crew != nullptr)
+      await_end(request.error().message);
     if (!request) end(LastWords::failed, request.error().message);
     if (*request) {
       if (heard_more()) *request = parts_.crew->look_again(**request);
@@ -58,6 +60,16 @@ void CallLoop::run() {
       wait();
       last_end_ = 0;
     }
+  }
+}
+
+/// A member at another executor is gone, and with it the crew: that is no end of this worker's own
+/// doing, so the agent ends it.
+void CallLoop::await_end(const std::string& why) {
+  report(CrewLost{why});
+  for (;;) {
+    auto packet = receive_packet(parts_.control, true);
+    if (!packet || !*packet) ::_exit(0);
   }
 }
 

@@ -66,6 +66,7 @@ class CallLoop {
   [[nodiscard]] bool has_orders() const {
     return parts_.page.attention.load(std::memory_order_acquire) != attention_seen_;
   }
+  [[noreturn]] void await_end(const std::string& why);
   [[nodiscard]] bool heard_more();
   void obey_control();
   void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);

@@ -24,7 +24,9 @@ struct Encoder {
       json["remote"] = {{"address", m.remote->address},
                         {"key", m.remote->key},
                         {"trusted_fabric", m.remote->trusted_fabric}};
-    if (m.crew) json["crew"] = {{"member", m.crew->member}, {"members", m.crew->members}};
+    if (m.crew)
+      json["crew"] = {
+          {"member", m.crew->member}, {"members", m.crew->members}, {"near", m.crew->near}};
     return json;
   }
   Json operator()(const Born& m) const {
@@ -42,6 +44,15 @@ struct Encoder {
   }
   Json operator()(const Proceed&) const { return {{"type", "proceed"}}; }
   Json operator()(const CrewWiring&) const { return {{"type", "crew_wiring"}}; }
+  Json operator()(const WireCrew& m) const {
+    Json peers = Json::array();
+    for (const CrewPeer& peer : m.peers)
+      peers.push_back({{"member", peer.member}, {"address", peer.address}, {"key", peer.key}});
+    return {{"type", "wire_crew"}, {"peers", std::move(peers)}};
+  }
+  Json operator()(const CrewLost& m) const {
+    return {{"type", "crew_lost"}, {"message", m.message}};
+  }
   Json operator()(const WorkerReady&) const { return {{"type", "worker_ready"}}; }
   Json operator()(const WorkerListening& m) const {
     return {{"type", "worker_listening"}, {"port", m.port}};
@@ -107,7 +118,8 @@ Birth parse_birth(const JsonObject& f) {
   if (f.has("crew")) {
     const JsonObject crew = f.object("crew");
     birth.crew = CrewPlace{.member = crew.number<std::uint32_t>("member"),
-                           .members = crew.number<std::uint32_t>("members")};
+                           .members = crew.number<std::uint32_t>("members"),
+                           .near = crew.numbers("near")};
   }
   if (!f.has("remote")) return birth;
   const JsonObject remote = f.object("remote");
@@ -115,6 +127,15 @@ Birth parse_birth(const JsonObject& f) {
                             .key = remote.text("key"),
                             .trusted_fabric = remote.flag("trusted_fabric")};
   return birth;
+}
+
+WireCrew parse_wire_crew(const JsonObject& f) {
+  WireCrew wire;
+  for (const JsonObject& peer : f.objects("peers"))
+    wire.peers.push_back({.member = peer.number<std::uint32_t>("member"),
+                          .address = peer.text("address"),
+                          .key = peer.text("key")});
+  return wire;
 }
 
 /// Of the program and its calls.
@@ -130,6 +151,8 @@ std::optional<WorkerMessage> read_of_process(const JsonObject& f, std::string_vi
         .verbs = f.flag("verbs"), .description = f.text("description"), .usable = f.flag("usable")};
   if (type == "proceed") return Proceed{};
   if (type == "crew_wiring") return CrewWiring{};
+  if (type == "wire_crew") return parse_wire_crew(f);
+  if (type == "crew_lost") return CrewLost{.message = f.text("message")};
   if (type == "retire") return Retire{.reason = f.text("reason")};
   if (type == "worker_ready") return WorkerReady{};
   if (type == "worker_listening") return WorkerListening{.port = f.number<std::uint16_t>("port")};

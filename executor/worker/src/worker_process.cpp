@@ -17,6 +17,7 @@
 
 #include "call_loop.h"
 #include "crew/crew_lane.h"
+#include "crew/join_crew.h"
 #include "devices/cores_device.h"
 #include "devices/gpu_device.h"
 #include "foundation/sockets.h"
@@ -122,8 +123,10 @@ CrewLane* attach_crew(const CrewPlace& place, BirthDescriptors& descriptors,
       wires.push_back(std::move(wire));
     }
   }
-  auto end = transport::CrewEnd::attach({.member = place.member, .members = place.members},
-                                        wires.front().get());
+  const transport::CrewEnd::Place seat{.member = place.member, .members = place.members};
+  auto end = place.near.empty()
+                 ? transport::CrewEnd::attach(seat, wires.front().get())
+                 : transport::CrewEnd::attach_near(seat, place.near, wires.front().get());
   if (!end) give_up(descriptors.control.get(), end.error().message);
   for (std::uint32_t member = 0; member <= place.members; ++member)
     end->set_wake(member, first_crew_number + static_cast<int>(member));
@@ -305,9 +308,14 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
       if (!made) give_up(control, made.error().message);
       ucx = *made;
     }
-    auto remote = await_remote_client(*ucx, *birth.remote, geometry, control);
-    if (!remote) give_up(control, remote.error().message);
-    calls = new transport::UcxLaneWorker(std::move(*remote));
+    if (crew != nullptr) {
+      if (auto joined = join_crew(*crew, *ucx, *birth.remote, control); !joined)
+        give_up(control, joined.error().message);
+    } else {
+      auto remote = await_remote_client(*ucx, *birth.remote, geometry, control);
+      if (!remote) give_up(control, remote.error().message);
+      calls = new transport::UcxLaneWorker(std::move(*remote));
+    }
     confinement.protected_descriptors = close_up_descriptors();
   }
   auto* cores = new CoresDevice(rate);

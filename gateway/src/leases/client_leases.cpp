@@ -67,11 +67,15 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
 Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& request,
                                       MonotonicTime now) {
   if (broker_.grows()) return {};
-  const std::uint32_t protocol =
-      lane_protocol_for({.separate_processes = request.separate_processes,
-                         .crew = request.crew ? request.workers : 0});
+  const std::uint32_t protocol = lane_protocol_for(request.terms(id));
   const std::size_t largest = broker_.largest(broker_.where_lanes_speak(protocol, request.worker));
   if (request.at_least <= largest) return {};
+  if (request.crew_spreads && request.at_least <= broker_.largest(request.worker))
+    return fail(
+        ErrorCode::unsupported,
+        "executors that the crew needs are older than this gateway, or take nobody of other "
+        "hosts, and cannot be parts of a crew on several hosts: update them, start them "
+        "with --lane-listen, or ask for a crew on one host");
   if (request.crew && request.at_least <= broker_.largest(request.worker))
     return fail(ErrorCode::unsupported,
                 "the executor of this host is older than this gateway and forms no crews: update "
@@ -126,7 +130,7 @@ void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   if (!lease.waiting) return;
   const bool nothing_more_comes =
       broker_.held_by(lease.holder) == lease.workers.size() || now >= lease.give_up_at;
-  if (lease.request.crew && !is_at_one_executor(lease)) {
+  if (lease.request.crew && !lease.request.crew_spreads && !is_at_one_executor(lease)) {
     if (lease.request.at_least < lease.request.workers && !nothing_more_comes) return;
     if (!keep_largest_part(lease, now)) return refuse_scattered(found, now);
   }
@@ -151,7 +155,7 @@ void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   done(fail(quota ? ErrorCode::quota : ErrorCode::no_capacity, why));
 }
 
-/// The members of a crew share memory that one executor makes.
+/// The members of a crew on one host share memory that one executor makes.
 bool ClientLeases::is_at_one_executor(const ClientLease& lease) {
   return std::ranges::all_of(lease.workers, [&](const auto& worker) {
     return worker.second.executor == lease.workers.begin()->second.executor;
@@ -288,11 +292,12 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
       ClientLeaseRequest request{.tenant = lease.tenant,
                                  .worker = {.alternatives = {shape_of(lease, executor)},
                                             .client_host = placement::HostId(executor.host.boot_id),
-                                            .client_host_only = true},
+                                            .client_host_only = !lease.client.crew_spread},
                                  .workers = 0,
                                  .wait = lease.client.wait,
                                  .separate_processes = lease.client.separate_processes,
-                                 .crew = lease.client.crew != 0};
+                                 .crew = lease.client.crew != 0,
+                                 .crew_spreads = lease.client.crew_spread};
       add(id, {.request = std::move(request),
                .holder = HolderId(next_holder_++),
                .expires = now + lease.client.expires_in,

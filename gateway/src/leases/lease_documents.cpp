@@ -192,7 +192,8 @@ class ConstraintQuery {
   Result<void>& read_;
 };
 
-/// All of its members are on the host of their client, who shares memory with them.
+/// All of its members are on the host of their client, who shares memory with them, unless it may
+/// be on several hosts.
 void read_crew(const JsonObject& o, ClientLeaseRequest& request) {
   if (request.workers < crew::least_members || request.workers > crew::most_members)
     o.fault("workers", "must be 2 to 64 for a crew");
@@ -200,6 +201,8 @@ void read_crew(const JsonObject& o, ClientLeaseRequest& request) {
     o.fault("at_least", "must be 2 to the number of workers for a crew");
   if (request.separate_processes)
     o.fault("separate_processes", "cannot be: a crew's members run all modules of the crew");
+  request.crew_spreads = o.has("remote") && o.flag("remote");
+  if (request.crew_spreads) return;
   if (request.worker.client_host.value().empty())
     o.fault("boot_id", "must name the client's host, on which its crew is");
   request.worker.client_host_only = true;

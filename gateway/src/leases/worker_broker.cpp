@@ -36,10 +36,7 @@ void WorkerBroker::add_client(HolderId id, const ClientLeaseRequest& request, Le
   capacity_.welcome(request.tenant);
   holders_[id] = Holder{.tenant = request.tenant,
                         .worker = request.worker,
-                        .client = ClientTerms{.client_lease = client_lease,
-                                              .wait = request.wait,
-                                              .separate_processes = request.separate_processes,
-                                              .crew = request.crew ? request.workers : 0},
+                        .client = request.terms(client_lease),
                         .expires = expires};
 }
 

@@ -107,7 +107,8 @@ placement::WorkerRequest WorkerBroker::where_lanes_speak(std::uint32_t protocol,
                                                          placement::WorkerRequest worker) const {
   if (protocol <= shared_lane_protocol) return worker;
   for (const auto& [id, executor] : hosts_.executors())
-    if (executor.lane_protocol < protocol)
+    if (executor.lane_protocol < protocol ||
+        (protocol == spread_crew_lane_protocol && executor.lane_address.empty()))
       if (const placement::Host* host =
               capacity_.placement().description(placement::HostId(executor.host.boot_id)))
         worker.avoid_host.push_back(host->name);

@@ -63,6 +63,7 @@ Json to_json(const ClientTerms& terms) {
             {"expires_in_ms", terms.expires_in.count()}};
   if (terms.separate_processes) json["separate_processes"] = true;
   if (terms.crew != 0) json["crew"] = terms.crew;
+  if (terms.crew_spread) json["crew_spread"] = true;
   return json;
 }
 /// What the two messages that describe a lease have in common.

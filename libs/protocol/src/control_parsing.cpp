@@ -111,6 +111,7 @@ ClientTerms parse_client_terms(const JsonObject& f) {
   terms.expires_in = std::chrono::milliseconds(client.number<std::uint32_t>("expires_in_ms"));
   if (client.has("separate_processes"))
     terms.separate_processes = client.flag("separate_processes");
+  if (client.has("crew_spread")) terms.crew_spread = client.flag("crew_spread");
   if (client.has("crew"))
     terms.crew = client.number<std::uint32_t>(
         "crew", {.least = crew::least_members, .most = crew::most_members});

@@ -29,6 +29,10 @@ Json to_json(const LaneClaim& m) {
   if (m.knows_compiling) json["knows_compiling"] = true;
   if (m.knows_progress) json["knows_progress"] = true;
   if (m.members != 0) json["members"] = m.members;
+  if (!m.near.empty()) {
+    json["member"] = m.member;
+    json["near"] = m.near;
+  }
   return json;
 }
 Json to_json(const LaneClaimed& m) {
@@ -50,6 +54,13 @@ Json to_json(const LaneClaimed& m) {
   }
   return json;
 }
+Json to_json(const LaneWire& m) {
+  Json peers = Json::array();
+  for (const LanePeer& peer : m.peers)
+    peers.push_back({{"member", peer.member}, {"address", peer.address}, {"key", peer.key}});
+  return {{"type", "wire"}, {"worker", m.worker}, {"peers", std::move(peers)}};
+}
+Json to_json(const LaneWired& m) { return {{"type", "wired"}, {"worker", m.worker}}; }
 Json to_json(const LaneRefused& m) {
   return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};
 }
@@ -85,6 +96,7 @@ Json to_json(const LaneCancel& m) { return {{"type", "cancel"}, {"request", m.re
 Json to_json(const LaneReplace& m) {
   Json json{{"type", "replace"}, {"reason", m.reason}};
   if (m.worker != 0) json["worker"] = m.worker;
+  if (m.crew_lost) json["crew_lost"] = true;
   return json;
 }
 Json to_json(const LaneProgress& m) {
@@ -189,9 +201,24 @@ LaneClaim parse_claim(const JsonObject& f) {
   if (f.has("address")) m.address = f.text("address", 512);
   if (f.has("knows_compiling")) m.knows_compiling = f.flag("knows_compiling");
   if (f.has("knows_progress")) m.knows_progress = f.flag("knows_progress");
-  if (f.has("members"))
+  if (f.has("members")) {
     m.members = f.number<std::uint32_t>("members",
                                         {.least = crew::least_members, .most = crew::most_members});
+    if (f.has("member") || f.has("near")) {
+      m.member = f.number<std::uint32_t>("member", {.least = 1, .most = m.members});
+      m.near = f.numbers("near");
+    }
+  }
+  return m;
+}
+
+LaneWire parse_wire(const JsonObject& f) {
+  LaneWire m{.worker = f.number<std::uint64_t>("worker"), .peers = {}};
+  for (const JsonObject& peer : f.objects("peers"))
+    m.peers.push_back({.member = peer.number<std::uint32_t>("member", {.most = crew::most_members}),
+                       .address = peer.text("address", 64),
+                       .key = peer.text("key", 32)});
+  if (m.peers.size() > crew::most_members) f.fault("peers", "must be at most 64");
   return m;
 }
 
@@ -251,7 +278,10 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "cancel") return LaneCancel{f.number<std::uint64_t>("request")};
   if (type == "replace")
     return LaneReplace{.reason = f.text("reason"),
-                       .worker = f.has("worker") ? f.number<std::uint64_t>("worker") : 0};
+                       .worker = f.has("worker") ? f.number<std::uint64_t>("worker") : 0,
+                       .crew_lost = f.has("crew_lost") && f.flag("crew_lost")};
+  if (type == "wire") return parse_wire(f);
+  if (type == "wired") return LaneWired{f.number<std::uint64_t>("worker")};
   if (auto message = read_data_message(f, type)) return std::move(*message);
   f.fault("type", "is unknown; upgrade the older side");
   return {};

@@ -60,6 +60,12 @@ struct Walk {
   return sum;
 }
 
+/// As tests/data/functions/spawns_children.cpp has it.
+struct Fib {
+  std::uint64_t value = 0;
+  std::uint64_t members = 0;
+};
+
 struct CrewFixture {
   LocalExecutor executor{{.programs = PROGRAMS, .spare = 1}};
   ExecutorCrews* source = nullptr;  // of the crew that was taken last, which owns it
@@ -79,6 +85,10 @@ struct CrewFixture {
     return entry_of(crew, std::filesystem::path(FUNCTIONS) / "walks_crew.bc", name);
   }
 };
+
+inline CrewFunction spawner(Crew& crew, std::string_view name) {
+  return CrewFixture::entry_of(crew, std::filesystem::path(FUNCTIONS) / "spawns_children.bc", name);
+}
 
 /// Waits for `condition`, but for no longer than `patience`.
 template <typename Condition>

@@ -11,15 +11,6 @@
 namespace orchid::tests {
 namespace {
 
-struct Fib {
-  std::uint64_t value = 0;
-  std::uint64_t members = 0;
-};
-
-CrewFunction spawner(Crew& crew, std::string_view name) {
-  return CrewFixture::entry_of(crew, std::filesystem::path(FUNCTIONS) / "spawns_children.bc", name);
-}
-
 template <typename T>
 std::vector<std::byte> packed(const T& value, std::string_view more = "") {
   std::vector<std::byte> bytes(sizeof(value) + more.size());

@@ -1,19 +1,100 @@
-// Leases of crews that may have fewer members than were asked for.
+// Clients' leases whose workers are the members of a crew.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <variant>
 #include <vector>
 
 #include "clients_world.h"
+#include "protocol/lane_protocol.h"
 
 namespace orchid::gateway {
 namespace {
 
-using std::chrono::seconds;
+TEST_CASE("a crew is all at one executor, which is told how many its members are") {
+  ClientsWorld world;
+  world.join("old", 4);
+  world.open({.workers = 3, .at_least = 3, .crew = true});
+  CHECK(world.answers.at(0).error().code == ErrorCode::unsupported);
+  CHECK(world.answers[0].error().message.find("forms no crews") != std::string::npos);
+  ClientsWorld fresh;
+  fresh.lane_protocol = crew_lane_protocol;
+  fresh.join("e1", 4);
+  const auto lease = fresh.opened({.workers = 3, .at_least = 3, .crew = true});
+  CHECK(lease.crew);
+  CHECK(lease.workers.size() == 3);
+  for (const ControlMessage& message : fresh.sent)
+    if (const auto* open = std::get_if<OpenLease>(&message)) CHECK(open->client->crew == 3);
+}
 
-}  // namespace
+TEST_CASE("a crew that two executors of a host would have to share is refused, and holds nothing") {
+  ClientsWorld world;
+  world.lane_protocol = crew_lane_protocol;
+  world.join("e1", 2);
+  world.join("e2", 4);
+  world.open({.workers = 5, .at_least = 5, .crew = true});
+  REQUIRE(world.answers.size() == 1);
+  REQUIRE_FALSE(world.answers[0].has_value());
+  CHECK(world.answers[0].error().code == ErrorCode::no_capacity);
+  CHECK(world.cores_taken() == 0);
+}
+
+TEST_CASE("a crew may be at several executors of those that take clients of other hosts") {
+  ClientsWorld world;
+  world.lane_protocol = spread_crew_lane_protocol;
+  world.elsewhere_too = true;
+  world.join("e1", 4, {}, "far");
+  world.join("near", 4);
+  const auto lease =
+      world.opened({.workers = 4, .at_least = 4, .crew = true, .crew_spreads = true});
+  for (const WorkerGrant& worker : lease.workers) CHECK(worker.boot_id == "far");
+  world.open({.workers = 5, .at_least = 5, .crew = true, .crew_spreads = true});
+  CHECK(world.answers.at(1).error().message.find("--lane-listen") != std::string::npos);
+}
+
+TEST_CASE("a crew that loses a member is given back as a whole") {
+  ClientsWorld world;
+  world.lane_protocol = crew_lane_protocol;
+  world.join("e1", 4);
+  const auto lease = world.opened({.workers = 3, .at_least = 3, .crew = true});
+  world.say("e1", LeaseClosed{lease.workers[1].lease, LeaseEnd::reclaimed});
+  CHECK_FALSE(world.clients.find(ada, lease.id, world.now).has_value());
+  CHECK(world.cores_taken() == 0);
+}
+
+TEST_CASE("a crew that loses a member while it waits for others is not granted with fewer") {
+  ClientsWorld world;
+  world.lane_protocol = crew_lane_protocol;
+  world.join("e1", 4);
+  const auto other = world.opened({.workers = 2, .duration = seconds(10)});
+  world.sent.clear();
+  world.open({.workers = 3, .at_least = 3, .crew = true, .within = seconds(60)});
+  REQUIRE_FALSE(world.sent.empty());
+  // Nobody could claim it in time.
+  const LeaseId member = std::get<OpenLease>(world.sent.front()).lease;
+  world.say("e1", LeaseClosed{member, LeaseEnd::lapsed});
+  CHECK(world.answers.size() == 1);
+  REQUIRE(world.clients.close(ada, other.id, world.now).has_value());
+  world.perform();
+  REQUIRE(world.answers.size() == 2);
+  CHECK(world.answers[1].value().workers.size() == 3);
+}
+
+TEST_CASE("a gateway that starts anew learns that a lease is of a crew") {
+  ClientsWorld world;
+  world.lane_protocol = crew_lane_protocol;
+  LeaseHeld held{.lease = {1, 7},
+                 .tenant = {ada, "ada"},
+                 .core_ids = {0},
+                 .client = {.client_lease = {1, 6}, .expires_in = seconds(20), .crew = 2}};
+  LeaseHeld second = held;
+  second.lease = {1, 8};
+  second.core_ids = {1};
+  world.join("e1", 2, {held, second});
+  CHECK(world.clients.find(ada, {1, 6}, world.now)->crew);
+}
 
 TEST_CASE("a crew that may be smaller is as large as there is room, and stays so") {
   ClientsWorld world;
@@ -98,4 +179,17 @@ TEST_CASE("nobody comes in the place of a crew's member that its client has lost
   CHECK(world.cores_taken() == 3);
 }
 
+TEST_CASE("a crew at several executors that may be smaller keeps what it gets at all of them") {
+  ClientsWorld world;
+  world.lane_protocol = spread_crew_lane_protocol;
+  world.elsewhere_too = true;
+  world.join("e1", 2, {}, "far");
+  world.join("e2", 2);
+  const auto crew = world.opened({.workers = 6, .at_least = 3, .crew = true, .crew_spreads = true});
+  CHECK(crew.workers.size() == 4);
+  CHECK(crew.workers_wanted == 4);
+  CHECK(world.cores_taken() == 4);
+}
+
+}  // namespace
 }  // namespace orchid::gateway

@@ -12,12 +12,16 @@
 #include "deliver.h"
 #include "leases/client_leases.h"
 #include "protocol/lane_protocol.h"
+#include "worker_requests.h"
 
 namespace orchid::gateway {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
 inline constexpr uid_t ada = 1000;
 
-/// A broker with clients' leases, and executors that do what they are told at once.
+/// Executors that do what they are told at once.
 struct ClientsWorld {
   WorkerBroker broker{{.epoch = 2, .boot_id = "here"}};
   ClientLeases clients{broker, 0};
@@ -82,7 +86,7 @@ struct ClientsWorld {
     REQUIRE_MESSAGE(answers[0].has_value(), (answers[0] ? "" : answers[0].error().message));
     return *answers[0];
   }
-  void pass(std::chrono::milliseconds time) {
+  void pass(milliseconds time) {
     now += time;
     broker.tick(now);
     perform();

@@ -50,6 +50,12 @@ TEST_CASE("a client may ask for a crew, which is on its host, and the lease says
   CHECK(crew->crew);
   CHECK(crew->at_least == 4);
   CHECK(crew->worker.client_host_only);
+  CHECK_FALSE(crew->crew_spreads);
+  const auto spread =
+      parse_lease_request(as_bytes(R"({"crew":true,"workers":4,"remote":true,"boot_id":"b"})"));
+  REQUIRE(spread.has_value());
+  CHECK(spread->crew_spreads);
+  CHECK_FALSE(spread->worker.client_host_only);
   CHECK_FALSE(parse_lease_request(as_bytes(R"({"workers":4})"))->crew);
   CHECK(fault_of(R"({"crew":true,"workers":1,"boot_id":"b"})") ==
         "'workers' must be 2 to 64 for a crew");

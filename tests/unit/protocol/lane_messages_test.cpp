@@ -86,6 +86,26 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(round_trip(LaneEnded{.answered = 6}).answered == 6);
 }
 
+TEST_CASE("a crew at several executors is claimed and wired") {
+  CHECK(round_trip(LaneClaim{}).members == 0);
+  const auto claim = round_trip(LaneClaim{.member = 2, .members = 3, .near = {0, 1, 2}});
+  CHECK(claim.member == 2);
+  CHECK(claim.members == 3);
+  CHECK(claim.near == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK_FALSE(parse_lane_message(encode(LaneClaim{.member = 4, .members = 3})));
+  const auto wire = round_trip(LaneWire{.worker = 9, .peers = {{3, "192.0.2.7:1", "00ff"}, {}}});
+  CHECK(wire.worker == 9);
+  REQUIRE(wire.peers.size() == 2);
+  CHECK(wire.peers[0].member == 3);
+  CHECK(wire.peers[0].address == "192.0.2.7:1");
+  CHECK(wire.peers[0].key == "00ff");
+  CHECK(round_trip(LaneWired{8}).worker == 8);
+  CHECK(round_trip(LaneReplace{.reason = "r", .crew_lost = true}).crew_lost);
+  CHECK_FALSE(round_trip(LaneReplace{.reason = "r"}).crew_lost);
+  CHECK_FALSE(
+      parse_lane_message(encode(LaneWire{.worker = 1, .peers = std::vector<LanePeer>(65)})));
+}
+
 TEST_CASE("a member of a crew is told which one it is, and of how many") {
   CHECK(round_trip(LaneClaim{.lease = {1, 2}}).members == 0);
   CHECK(round_trip(LaneClaim{.lease = {1, 2}, .members = 5}).members == 5);

@@ -16,13 +16,18 @@ std::uint32_t CrewBook::free_number(const Crew& crew) {
   return number;
 }
 
-bool CrewBook::join(const Member& member, std::uint32_t members, WorkerPool::Taken taken) {
+bool CrewBook::join(const Member& member, const Seating& seating, WorkerPool::Taken taken) {
   Crew& crew = crews_[member.crew];
-  if (crew.seats.empty()) crew.members = members;
-  if (crew.members != members) return false;
+  if (!crew.seats.empty() && (crew.members != seating.members || crew.near != seating.near))
+    return false;
+  crew.members = seating.members;
+  crew.near = seating.near;
   if (!crew.seats.contains(member.lease)) {
-    if (crew.seats.size() == members) return false;
-    const std::uint32_t number = free_number(crew);
+    if (crew.seats.size() == crew.here()) return false;
+    const std::uint32_t number = seating.member != 0 ? seating.member : free_number(crew);
+    if (std::ranges::any_of(crew.seats,
+                            [&](const auto& entry) { return entry.second.number == number; }))
+      return false;
     crew.seats[member.lease].number = number;
   }
   Seat& seat = crew.seats[member.lease];
@@ -35,7 +40,7 @@ bool CrewBook::join(const Member& member, std::uint32_t members, WorkerPool::Tak
 /// All workers of the last time have ended by then: their members wait only after that.
 void CrewBook::form(const LeaseId& id) {
   Crew& crew = crews_.at(id);
-  const bool complete = crew.seats.size() == crew.members && crew.forming == 0 &&
+  const bool complete = crew.seats.size() == crew.here() && crew.forming == 0 &&
                         crew.retry == nullptr &&
                         std::ranges::all_of(crew.seats, [](const auto& entry) {
                           return entry.second.taken != nullptr && entry.second.worker == nullptr;
@@ -50,7 +55,8 @@ void CrewBook::form(const LeaseId& id) {
   const auto wires = std::make_shared<const transport::CrewWires>(std::move(*made));
   for (const auto& [lease, seat] : crew.seats)
     workers_.bear(
-        {.place = {.member = seat.number, .members = crew.members}, .wires = wires},
+        {.place = {.member = seat.number, .members = crew.members, .near = crew.near},
+         .wires = wires},
         [this, member = Member{id, lease}, attempt = crew.forming](
             std::shared_ptr<WorkerProcess> worker) { born(member, attempt, std::move(worker)); });
 }
@@ -84,7 +90,8 @@ void CrewBook::hand_over(const LeaseId& id) {
   std::vector<std::pair<WorkerPool::Taken, std::shared_ptr<WorkerProcess>>> ready;
   for (auto& [lease, seat] : crew.seats)
     ready.emplace_back(std::exchange(seat.taken, nullptr), seat.worker);
-  log::info("event=crew_formed lease={} members={}", to_string(id), crew.members);
+  log::info("event=crew_formed lease={} members={} here={}", to_string(id), crew.members,
+            crew.seats.size());
   for (auto& [taken, worker] : ready) taken(worker);
 }
 

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
+#include "protocol/crew.h"
 #include "protocol/lease_id.h"
 #include "workers/worker_pool.h"
 
@@ -28,10 +30,17 @@ class CrewBook {
     LeaseId crew;
     LeaseId lease;
   };
+  /// Of a crew that is at several executors; `near` is empty if all of it is here.
+  struct Seating {
+    std::uint32_t members = 0;
+    std::uint32_t member = 0;         // which one it is; 0: the book numbers it
+    std::vector<std::uint32_t> near;  // those that are here, with the client if that is
+    friend bool operator==(const Seating&, const Seating&) = default;
+  };
   /// Its client has claimed it, or its last worker has ended: `taken` gets the next one, once all
-  /// members wait and their workers are there. False: the crew has all its `members`, or is claimed
-  /// as one of another number.
-  [[nodiscard]] bool join(const Member& member, std::uint32_t members, WorkerPool::Taken taken);
+  /// members here wait and their workers are there; of a crew that is elsewhere, too, once they
+  /// listen. False: the crew has all its members, or another one with that number or seating.
+  [[nodiscard]] bool join(const Member& member, const Seating& seating, WorkerPool::Taken taken);
   /// Its worker has ended: the others' are ended as well.
   void lost(const Member& member);
   /// Nobody claims it any more: the others' workers end, and wait until somebody does.
@@ -45,6 +54,10 @@ class CrewBook {
   };
   struct Crew {
     std::uint32_t members = 0;
+    std::vector<std::uint32_t> near;
+    [[nodiscard]] std::size_t here() const {  // without the client
+      return near.empty() ? members : near.size() - (near.front() == crew::client_member ? 1 : 0);
+    }
     std::map<LeaseId, Seat> seats;
     std::uint64_t forming = 0;  // the attempt that is under way; 0: none
     std::unique_ptr<boost::asio::steady_timer> retry;

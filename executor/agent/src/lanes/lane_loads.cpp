@@ -255,6 +255,12 @@ void LaneSession::load_kernels(const ModuleLoad& module, const WorkerSlot& slot,
              });
 }
 
+/// Before the client asks for anything: a fresh worker says whose fault it was.
+void LaneSession::load_again() {
+  for (const ModuleLoad& module : std::exchange(retries_, {}))
+    if (worker_ != nullptr) load(module);
+}
+
 /// What may be the worker's fault is tried in a fresh one before anybody is told.
 void LaneSession::not_loaded(ModuleLoad module, const LoadFailure& failure) {
   const MonotonicTime now = std::chrono::steady_clock::now();

@@ -82,17 +82,18 @@ void LaneSession::from_client(Packet& packet) {
   if (const auto* replace = std::get_if<LaneReplace>(&*message)) {
     if (worker_ == nullptr || (replace->worker != 0 && replace->worker != worker_->id())) return;
     log::warn("event=worker_replaced lease={} reason=\"{}\"", to_string(*lease_), replace->reason);
-    worker_->kill(KillReason::unresponsive);
+    worker_->kill(replace->crew_lost && is_in_crew() ? KillReason::crew : KillReason::unresponsive);
     return;
   }
+  if (const auto* wire = std::get_if<LaneWire>(&*message)) return this->wire(*wire);
   refuse({ErrorCode::bad_request, "clients do not send this message"});
 }
 
 void LaneSession::claim(const LaneClaim& message) {
   if (lease_) return refuse({ErrorCode::bad_request, "one connection can claim one worker only"});
-  if (message.protocol < shared_lane_protocol || message.protocol > crew_lane_protocol)
+  if (message.protocol < shared_lane_protocol || message.protocol > newest_lane_protocol)
     return refuse({ErrorCode::unsupported,
-                   "this executor speaks the lane protocols 1 to 3; update the older side"});
+                   "this executor speaks the lane protocols 1 to 4; update the older side"});
   apart_ = message.protocol == apart_lane_protocol;
   const auto terms = services_.leases.claim({message.lease, message.secret, uid_, apart_});
   if (!terms) return refuse(terms.error());
@@ -104,17 +105,7 @@ void LaneSession::claim(const LaneClaim& message) {
   memory_ = (*terms)->memory;
   cores_ = (*terms)->cores_per_worker;
   core_ids_ = (*terms)->core_ids;
-  if (is_in_crew() != (message.protocol == crew_lane_protocol))
-    return refuse({ErrorCode::unsupported,
-                   is_in_crew()
-                       ? "the lease is of a crew: claim its members with lane protocol 3"
-                       : "the lease is of no crew: claim its workers with lane protocol 1"});
-  if (is_in_crew()) crew_members_ = message.members != 0 ? message.members : client_terms_->crew;
-  if (is_in_crew() && crew_members_ > client_terms_->crew)
-    return refuse({ErrorCode::bad_request, "the crew was not granted so many members"});
-  if (is_in_crew() && !uid_)
-    return refuse({ErrorCode::unsupported,
-                   "a crew and its client are on one host: hold the crew on this one"});
+  if (auto seated = seat_in_crew(message); !seated) return refuse(seated.error());
   if (!(*terms)->gpus.empty() && services_.devices != nullptr)
     if (Gpu* gpu = services_.devices->find((*terms)->gpus.front());
         gpu != nullptr && !gpu->architecture().empty())
@@ -132,9 +123,10 @@ void LaneSession::take_worker() {
     self->took(std::move(worker));
   };
   if (is_in_crew()) {
-    if (!services_.crews->join(crew_member(), crew_members_, taken))
-      refuse({ErrorCode::no_capacity,
-              "the crew has all its members, or is of another number of them"});
+    if (!services_.crews->join(crew_member(), seating_, taken))
+      refuse(
+          {ErrorCode::no_capacity,
+           "the crew has all its members, or that one already, or is of another number of them"});
     return;
   }
   if (uid_)
@@ -173,6 +165,20 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
     services_.depots->take(worker_->id(), worker_->take_service(), tenant_);
   worker_->bind_to(core_ids_);
   if (memory_.value != 0) worker_->limit_memory(memory_);
+  if (is_spread()) {  // a worker that is being wired obeys nothing else
+    worker_->on_connected([weak = weak_from_this(), id = worker_->id()] {
+      if (const auto self = weak.lock(); self != nullptr && self->worker() == id) self->wired();
+    });
+    return hand_over();
+  }
+  tell_terms();
+  hand_over();
+  if (swaps() && retries_.empty()) module_.clear();
+  load_again();
+}
+
+/// What its lease says.
+void LaneSession::tell_terms() {
   if (client_terms_) {
     worker_->set_cores(cores_);
     worker_->tell(Assign{.spin_us = spin_of(client_terms_->wait),
@@ -184,11 +190,6 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
                          .output_limit = limits::output_size.value,
                          .cores = cores_});
   }
-  hand_over();
-  if (swaps() && retries_.empty()) module_.clear();
-  // Before the client asks for anything: a fresh worker says whose fault it was.
-  for (const ModuleLoad& module : std::exchange(retries_, {}))
-    if (worker_ != nullptr) load(module);
 }
 
 void LaneSession::hand_over() {
@@ -203,6 +204,8 @@ void LaneSession::hand_over() {
   if (const auto& seat = worker_->crew_seat()) {
     claimed.member = seat->place.member;
     claimed.members = seat->place.members;
+    if (is_spread()) claimed.port = worker_->remote_lane().port;
+    if (!uid_) return send(claimed);
     return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get(),
                           seat->wires->memory.get(), seat->wires->wake[claimed.member].get(),
                           seat->wires->wake[crew::client_member].get()});

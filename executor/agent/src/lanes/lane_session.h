@@ -86,6 +86,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   [[nodiscard]] std::optional<LeaseId> crew() const {
     return lease_ && is_in_crew() ? std::optional(client_terms_->client_lease) : std::nullopt;
   }
+  /// And some of its other members are at other executors.
+  [[nodiscard]] bool crew_is_elsewhere() const { return is_spread(); }
   /// The lease is over: tells the client and ends.
   void revoke(const Failure& why);
   /// The worker's cores are taken back: it ends, with the call that it runs, unless that has to end
@@ -150,7 +152,15 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void take_worker();
   [[nodiscard]] DeviceOwner device_owner(const std::string& module) const;
   void took(std::shared_ptr<WorkerProcess> worker);
+  void tell_terms();
+  void load_again();
   void hand_over();
+  // Of a crew: lane_crew.cpp.
+  [[nodiscard]] Result<void> seat_in_crew(const LaneClaim& message);
+  /// Some of its members are elsewhere.
+  [[nodiscard]] bool is_spread() const { return !seating_.near.empty(); }
+  void wire(const LaneWire& message);
+  void wired();
   void worker_ended(const ChildEvent& event);
   void announce(const LaneAnnounce& message);
   void provide(const std::string& digest, UniqueFd module);
@@ -201,13 +211,13 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// To be attached, and on disk: the first one is being read back, the others after it.
   std::deque<DataId> on_disk_;
   std::optional<ClientTerms> client_terms_;
-  std::uint32_t crew_members_ = 0;  // of its crew; 0: it is in none
-  ByteCount memory_;                // of its worker
-  std::uint32_t cores_ = 1;         // of its worker
-  CoreList core_ids_;               // of the lease
-  LeaseTenant tenant_;              // of the lease
-  bool knows_compiling_ = false;    // the client: see LaneCompiling
-  bool knows_progress_ = false;     // the client: see LaneProgress
+  CrewBook::Seating seating_;     // of a member of a crew
+  ByteCount memory_;              // of its worker
+  std::uint32_t cores_ = 1;       // of its worker
+  CoreList core_ids_;             // of the lease
+  LeaseTenant tenant_;            // of the lease
+  bool knows_compiling_ = false;  // the client: see LaneCompiling
+  bool knows_progress_ = false;   // the client: see LaneProgress
   std::shared_ptr<WorkerProcess> worker_;
   std::optional<WorkerGpu> gpu_;  // the first one of the lease, if it has any
   MonotonicTime connected_by_;    // the client of another host, to that worker

@@ -68,6 +68,12 @@ void ModulesOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
                   {ErrorCode::bad_request,
                    "only a call of a crew makes modules: call the function through Client::crew"},
                   answer);
+  if (session->crew_is_elsewhere())
+    return refuse(worker, request.sequence,
+                  {ErrorCode::unsupported,
+                   "calls of a crew at several executors make no modules: its other members could "
+                   "not be given them; ask for a crew on one host"},
+                  answer);
   if (request.ask != ServiceAsk::share_module)
     if (const auto refusal = quota_.refusal_to_look(tenant.uid, clock_now())) {
       drop_room(making);

@@ -157,7 +157,11 @@ Result<void> WorkerPool::request_births(bool remote, std::size_t wanted) {
 
 void WorkerPool::bear(CrewBirth birth, Taken taken) {
   Result<void> asked = fail(ErrorCode::no_capacity, "no workers are born now");
-  if (zygote_ready_ && !paused_ && !stopped_) asked = request_birth(false, &birth, taken);
+  const bool spread = !birth.place.near.empty();
+  if (spread && options_.remote_address.empty())
+    asked = fail(ErrorCode::unsupported, "the executor takes nobody of other hosts");
+  else if (zygote_ready_ && !paused_ && !stopped_)
+    asked = request_birth(spread, &birth, taken);
   if (asked) return;
   log::warn("event=birth_failed reason=\"{}\"", asked.error().message);
   boost::asio::post(io_, [taken = std::move(taken)] { taken(nullptr); });
@@ -213,7 +217,7 @@ Result<void> WorkerPool::request_birth(bool remote, const CrewBirth* crew, Taken
   if (remote) {
     birth.remote = RemoteLane{.address = options_.remote_address,
                               .key = random_hex(16),
-                              .trusted_fabric = options_.trusted_fabric};
+                              .trusted_fabric = options_.trusted_fabric && crew == nullptr};
     worker->set_remote_lane({.key = birth.remote->key});
   }
   if (crew != nullptr) {
@@ -284,19 +288,26 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
       failures_.runs_well();
       return made.mapped().taken(worker);
     }
-    if (worker->client_connected()) return fill_later();
+    if (worker->client_connected()) {
+      worker->tell_connected();
+      return fill_later();
+    }
   }
   if (const auto* listening = message ? std::get_if<WorkerListening>(&*message) : nullptr;
       listening != nullptr && unborn_.contains(id)) {
-    unborn_.erase(id);
+    auto made = unborn_.extract(id);
     worker->set_remote_lane({.port = listening->port,
                              .key = worker->remote_lane().key,
                              .trusted_fabric = options_.trusted_fabric});
-    return ready(remote_, worker);
+    if (!made.mapped().taken) return ready(remote_, worker);
+    failures_.runs_well();
+    return made.mapped().taken(worker);
   }
   if (const auto* unfit = message ? std::get_if<WorkerUnfit>(&*message) : nullptr;
       unfit != nullptr && (unborn_.contains(id) || worker->awaits_client()))
     return log::error("event=worker_unfit worker={} reason=\"{}\"", id, unfit->message);
+  if (message && std::holds_alternative<CrewLost>(*message) && worker->crew_seat())
+    return worker->kill(KillReason::crew);
   if (message && worker->take_answer(*message)) return;
   // User code has found the socket. It has one sandbox to spoil, and no more of our time.
   log::warn("event=worker_sent_nonsense worker={}", id);

@@ -72,6 +72,8 @@ class WorkerPool {
       const {
     return alive_;
   }
+  /// Workers may have peers on other hosts.
+  [[nodiscard]] bool takes_remote() const { return !options_.remote_address.empty(); }
   void set_spare(std::size_t spare);
   /// No births while it is paused: there is no core for them. The workers that are there stay.
   void pause(bool paused);

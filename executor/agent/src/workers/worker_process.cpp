@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -183,8 +184,17 @@ bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason, std
   return true;
 }
 
+bool WorkerProcess::has_ended() const {
+  siginfo_t info{};
+  return ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info,
+                  WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
 void WorkerProcess::kill(KillReason reason) {
   if (!pidfd_) return;
+  // Others are told of what it has died of: that the crew goes does not hide it.
+  if (reason == KillReason::crew && has_ended()) return;
   if (kill_reason_ == KillReason::none) kill_reason_ = reason;
   make_sure_of_its_end();
 }

@@ -147,6 +147,11 @@ class WorkerProcess {
     client_connected_ = true;
     return awaited;
   }
+  /// Of a member of a crew: is called when its peers are there.
+  void on_connected(std::function<void()> connected) { connected_ = std::move(connected); }
+  void tell_connected() {
+    if (connected_) connected_();
+  }
   [[nodiscard]] bool awaits_client() const { return remote_lane_.port != 0 && !client_connected_; }
 
   void born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control);
@@ -283,6 +288,7 @@ class WorkerProcess {
     return now < by + (load_failed_ && said_last_words() ? last_answer_patience
                                                          : std::chrono::seconds(0));
   }
+  [[nodiscard]] bool has_ended() const;  // though nobody may have heard of it yet
   /// Kills one that says it ends, and works instead. That is its own doing.
   void hurry() {
     hurried_ = true;
@@ -364,6 +370,7 @@ class WorkerProcess {
   ByteCount data_limit_;
   RemoteLane remote_lane_;
   bool client_connected_ = false;
+  std::function<void()> connected_;
   pid_t pid_ = -1;
   UniqueFd pidfd_;
   bool held_ = false;

@@ -25,6 +25,15 @@ struct RemoteLane {
 struct CrewPlace {
   std::uint32_t member = 0;
   std::uint32_t members = 0;
+  /// Those at this executor, and 0 if the client is on this host. Empty: all are, and nobody is
+  /// elsewhere.
+  std::vector<std::uint32_t> near = {};
+};
+/// A member at another executor.
+struct CrewPeer {
+  std::uint32_t member = 0;
+  std::string address;  // where it listens; empty: it connects
+  std::string key;      // 32 hexadecimal digits; never logged
 };
 
 /// Agent to zygote. Descriptors: the worker's control socket, lane memory, eventfd that wakes the
@@ -67,10 +76,18 @@ struct Proceed {};
 /// Agent to a member of a crew, behind `Proceed`, as often as it takes. Descriptors, over all of
 /// these: the crew's memory, and the eventfds that wake its members, the client's first.
 struct CrewWiring {};
+/// Agent to a member that listens: whom it is to be wired with. `WorkerReady` follows.
+struct WireCrew {
+  std::vector<CrewPeer> peers;
+};
+/// Member to agent: one of another executor is gone. It waits to be ended.
+struct CrewLost {
+  std::string message;
+};
 /// Worker to agent: confined, waiting for calls.
 struct WorkerReady {};
-/// Worker to agent: it waits for its client of another host; `WorkerReady` follows once that is
-/// there.
+/// Worker to agent: it waits for its client of another host, or a member of a crew for `WireCrew`;
+/// `WorkerReady` follows once they are there.
 struct WorkerListening {
   std::uint16_t port = 0;
 };
@@ -143,10 +160,11 @@ struct DataUnmapped {
   DataId data;
 };
 
-using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
-                                   WorkerListening, WorkerUnfit, Assign, Load, Improve, Unload,
-                                   Retire, Loaded, LoadFailed, Improved, FabricFound, MapData,
-                                   UnmapData, DataMapped, DataNotMapped, DataUnmapped, CrewWiring>;
+using WorkerMessage =
+    std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
+                 WorkerUnfit, Assign, Load, Improve, Unload, Retire, Loaded, LoadFailed, Improved,
+                 FabricFound, MapData, UnmapData, DataMapped, DataNotMapped, DataUnmapped,
+                 CrewWiring, WireCrew, CrewLost>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,10 @@ class CrewLane final : public transport::LaneWorker {
   }
 
   [[nodiscard]] const transport::CrewEnd::Place& place() const { return end_.place(); }
+  /// Its members at other executors. Errors: `system`, `bad_request`.
+  [[nodiscard]] Result<void> join(std::unique_ptr<transport::CrewMesh> mesh) {
+    return end_.join(std::move(mesh));
+  }
 
   /// Where the running call asks to go on.
   struct Move {

@@ -92,12 +92,14 @@ struct ClientTerms {
   std::chrono::milliseconds expires_in{0};  // from now
   bool separate_processes = false;          // no process of it runs the code of two modules
   std::uint32_t crew = 0;  // the worker is one of so many members of a crew; 0: of none
+  bool crew_spread =
+      false;  // its members may be at several executors, and elsewhere than its client
   friend bool operator==(const ClientTerms&, const ClientTerms&) = default;
 };
 
 /// What its workers are claimed with.
 [[nodiscard]] constexpr std::uint32_t lane_protocol_for(const ClientTerms& terms) {
-  if (terms.crew != 0) return crew_lane_protocol;
+  if (terms.crew != 0) return terms.crew_spread ? spread_crew_lane_protocol : crew_lane_protocol;
   return terms.separate_processes ? apart_lane_protocol : shared_lane_protocol;
 }
 

@@ -33,8 +33,25 @@ struct LaneClaim {
   std::string address;  // only to orchid-dispatch: the lane address of the worker's executor
   bool knows_compiling = false;  // `LaneCompiling`, and the code `compile_limit`
   bool knows_progress = false;   // `LaneProgress`
-  /// Of a crew that was granted fewer members than were asked for: how many; 0: it has all.
+  /// Of a crew: how many members it has; 0: as many as were asked for.
   std::uint32_t members = 0;
+  /// Of a crew at several executors, with `members`: which one the worker is to be, and which of
+  /// them this executor has, in order; 0, the client, is among those if it is on this host.
+  std::uint32_t member = 0;
+  std::vector<std::uint32_t> near = {};
+};
+
+/// Another member that the worker is to connect with, of a crew at several executors.
+struct LanePeer {
+  std::uint32_t member = 0;
+  std::string address;  // where its worker listens: "IP:port"; empty: it connects
+  std::string key;      // 32 hexadecimal digits, of this pair alone; never logged
+};
+/// Of a crew at several executors: whom the worker is to be wired with. Answered by `LaneWired`, or
+/// the worker ends.
+struct LaneWire {
+  std::uint64_t worker = 0;  // which one is meant
+  std::vector<LanePeer> peers;
 };
 
 struct LaneAnnounce {
@@ -56,6 +73,8 @@ struct LaneReplace {
   std::string reason;
   /// The one that is meant: another may have taken its place by now. 0: whichever is there.
   std::uint64_t worker = 0;
+  /// Another member of its crew, at another executor, is lost: it is nobody's fault here.
+  bool crew_lost = false;
 };
 
 /// Which bytes of a data object a descriptor is for.
@@ -106,6 +125,11 @@ struct LaneClaimed {
   /// crew's memory, the eventfd that wakes this member, and the one that wakes the client.
   std::uint32_t member = 0;
   std::uint32_t members = 0;  // 0: of no crew
+};
+
+/// The worker has all its peers, and takes calls.
+struct LaneWired {
+  std::uint64_t worker = 0;
 };
 
 struct LaneRefused {
@@ -192,10 +216,11 @@ struct LaneNotAttached {
   std::string message;
 };
 
-using LaneMessage = std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode,
-                                 LaneCode, LaneCompiling, LaneSlot, LaneRejected, LaneCancel,
-                                 LaneReplace, LaneProgress, LaneEnded, LaneOpenData, LaneData,
-                                 LaneAttach, LaneDetach, LaneAttached, LaneNotAttached>;
+using LaneMessage =
+    std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
+                 LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneProgress,
+                 LaneEnded, LaneOpenData, LaneData, LaneAttach, LaneDetach, LaneAttached,
+                 LaneNotAttached, LaneWire, LaneWired>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

@@ -1,5 +1,6 @@
 // transport/crew_end.h: one member's end of all its rings in a crew. Messages go one way; nobody
-// answers a message, and nobody waits for room.
+// answers a message, and nobody waits for room. Members at other executors are reached over a
+// CrewMesh, which fills rings of the same shape.
 //
 // Owned by one thread, or by whoever holds the lock of its owner. What others wrote is checked
 // before it is used: nonsense is `bad_request`, never a wild access.
@@ -7,14 +8,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "foundation/result.h"
+#include "foundation/unique_fd.h"
 #include "protocol/call_header.h"
 #include "transport/crew_memory.h"
+#include "transport/crew_mesh.h"
 #include "transport/local_lane.h"
 
 namespace orchid::transport {
@@ -43,6 +47,13 @@ class CrewEnd {
   /// Maps what `place.member` has to see of it. Errors: `bad_request` (the file has another size),
   /// `system`.
   [[nodiscard]] static Result<CrewEnd> attach(Place place, int memory);
+  /// The same for `near` alone (with this member, and with the client if that is among them): the
+  /// others come with `join`. `memory` -1: nobody is near.
+  [[nodiscard]] static Result<CrewEnd> attach_near(Place place, std::span<const std::uint32_t> near,
+                                                   int memory);
+  /// The members that are reached over UCX. After `set_wake` of this member, if others here wake
+  /// it. Opens a descriptor. Errors: `system`.
+  [[nodiscard]] Result<void> join(std::unique_ptr<CrewMesh> mesh);
   CrewEnd(CrewEnd&&) noexcept = default;
   CrewEnd& operator=(CrewEnd&&) noexcept = default;
   CrewEnd(const CrewEnd&) = delete;
@@ -56,7 +67,8 @@ class CrewEnd {
   /// Whether `receive` has something. Never again after it has met nonsense, which stays where it
   /// is: the crew has to be given up then.
   [[nodiscard]] bool ready() const;
-  /// The next message, one of each peer in turn. Errors: `bad_request`, naming who wrote it.
+  /// The next message, one of each peer in turn. Errors: `bad_request`, naming who wrote it;
+  /// `unreachable`, once, behind all that has arrived: a member at another executor is gone.
   [[nodiscard]] Result<std::optional<CrewMessage>> receive();
   /// The message that was received last is used up.
   void done();
@@ -79,7 +91,7 @@ class CrewEnd {
   [[nodiscard]] static bool fits_inline(std::size_t size) { return size <= inline_bytes; }
 
   /// Between the client and a member: memory that no message uses, as answer_shelf.h has it, which
-  /// this end writes, and which the other one has written.
+  /// this end writes, and which the other one has written. Empty if the other is elsewhere.
   [[nodiscard]] std::span<std::byte> shelf_to(std::uint32_t peer);
   [[nodiscard]] std::span<const std::byte> shelf_from(std::uint32_t peer) const;
 
@@ -95,7 +107,7 @@ class CrewEnd {
   /// Announces sleep; true: nothing is there, wait for `wake_descriptor` to become readable.
   [[nodiscard]] bool prepare_to_sleep();
   void finish_sleep();
-  [[nodiscard]] int wake_descriptor() const { return wake_[place_.member]; }
+  [[nodiscard]] int wake_descriptor() const;
 
  private:
   class Mapping {
@@ -119,6 +131,7 @@ class CrewEnd {
     std::byte* in = nullptr;   // the peer writes
     std::uint64_t sent = 0;
     std::uint64_t taken = 0;
+    bool is_far = false;  // the memory is the mesh's
   };
   CrewEnd(Place place, Mapping head, std::vector<Peer> peers);
   [[nodiscard]] static Result<Mapping> map(int memory, std::size_t offset, std::size_t size);
@@ -126,6 +139,17 @@ class CrewEnd {
   [[nodiscard]] CrewHead& head() const { return *reinterpret_cast<CrewHead*>(head_.base()); }
   [[nodiscard]] bool has(std::uint32_t peer) const { return peers_[peer].in != nullptr; }
   [[nodiscard]] const char* read(std::uint32_t from, LaneEntry& entry, CrewMessage& message) const;
+  [[nodiscard]] bool has_message() const;
+  [[nodiscard]] Result<std::optional<CrewMessage>> take_next();
+
+  // Members at other executors: crew_end_far.cpp.
+  [[nodiscard]] bool is_far(std::uint32_t member) const { return peers_[member].is_far; }
+  [[nodiscard]] bool has_lost_one() const;
+  void look_far();
+  void obey_cancels();
+  void send_far(CallHeader header, const Outgoing& message);
+  [[nodiscard]] bool sleep_far();
+  void store_cancelled(std::uint64_t request_id);
 
   Place place_;
   Mapping head_;
@@ -135,7 +159,11 @@ class CrewEnd {
   std::optional<std::uint32_t> last_from_;
   bool hungry_ = false;  // as it was said last
   WakeWatch watch_;
-  bool nonsense_ = false;  // a peer has written some
+  bool nonsense_ = false;           // a peer has written some
+  std::unique_ptr<CrewMesh> mesh_;  // null: all are near
+  UniqueFd sleeper_;                // what wakes it, and the mesh's descriptor
+  bool loss_told_ = false;
+  unsigned looks_ = 0;
 };
 
 }  // namespace orchid::transport

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
+#include "crew/crew_rooms.h"
 #include "local/lane_signal.h"
 #include "transport/payload_rooms.h"
 
@@ -15,35 +17,13 @@ namespace orchid::transport {
 namespace {
 
 constexpr std::uint16_t known_flags = flag_message | flag_log | flag_quick;
-constexpr std::size_t ring_offset = 0;
-constexpr std::size_t rooms_offset = (sizeof(CrewRing) + 4095) / 4096 * 4096;
-/// Before the text of a log.
-struct LogPrefix {
-  std::uint64_t dropped = 0;
-  std::uint64_t length = 0;
-};
-static_assert(crew_room_bytes >=
-              crew::payload_size.value + 64 + sizeof(LogPrefix) + crew::log_size.value);
-
-CrewRing& ring_at(std::byte* direction) {
-  return *reinterpret_cast<CrewRing*>(direction + ring_offset);
-}
-std::byte* room_at(std::byte* direction, std::size_t number) {
-  return direction + rooms_offset + number * crew_room_bytes;
-}
-/// Of what a message carries, in its direction.
-std::size_t room_number(const CallHeader& header, std::uint32_t loan) {
-  if (header.kind == static_cast<std::uint8_t>(crew::MessageKind::child))
-    return crew::window_places + loan;
-  if (header.kind == static_cast<std::uint8_t>(crew::MessageKind::child_end))
-    return crew::window_places + crew::loans + loan;
-  return crew::place_of(header.request_id);
-}
+/// Messages from one host must not keep those of others waiting.
+constexpr unsigned looks_between_far = 8;
 
 /// False: what it says of its size cannot be.
 bool read_log(const std::byte* room, std::size_t payload, CrewLog& log) {
   const std::byte* at = room + align_to_line(payload);
-  LogPrefix prefix;
+  CrewLogPrefix prefix;
   std::memcpy(&prefix, at, sizeof(prefix));
   if (prefix.length > crew::log_size.value) return false;
   log = {.text = {reinterpret_cast<const char*>(at + sizeof(prefix)), prefix.length},
@@ -53,8 +33,8 @@ bool read_log(const std::byte* room, std::size_t payload, CrewLog& log) {
 
 void write_log(std::byte* room, std::size_t payload, const CrewLog& log) {
   const std::string_view text = log.text.substr(0, crew::log_size.value);
-  const LogPrefix prefix{.dropped = log.dropped + (log.text.size() - text.size()),
-                         .length = text.size()};
+  const CrewLogPrefix prefix{.dropped = log.dropped + (log.text.size() - text.size()),
+                             .length = text.size()};
   std::byte* at = room + align_to_line(payload);
   std::memcpy(at, &prefix, sizeof(prefix));
   std::memcpy(at + sizeof(prefix), text.data(), text.size());
@@ -96,9 +76,26 @@ Result<CrewEnd::Peer> CrewEnd::map_peer(const Place& place, std::uint32_t peer, 
 }
 
 Result<CrewEnd> CrewEnd::attach(Place place, int memory) {
-  if (place.members < crew::least_members || place.members > crew::most_members ||
-      place.member > place.members)
+  if (place.members > crew::most_members)
     return fail(ErrorCode::bad_request, "a crew has 2 to 64 members");
+  std::vector<std::uint32_t> all(std::size_t{place.members} + 1);
+  std::iota(all.begin(), all.end(), 0U);
+  return attach_near(place, all, memory);
+}
+
+Result<CrewEnd> CrewEnd::attach_near(Place place, std::span<const std::uint32_t> near, int memory) {
+  if (place.members < crew::least_members || place.members > crew::most_members ||
+      place.member > place.members ||
+      std::ranges::any_of(near, [&](std::uint32_t member) { return member > place.members; }))
+    return fail(ErrorCode::bad_request, "a crew has 2 to 64 members");
+  std::vector<Peer> peers(std::size_t{place.members} + 1);
+  if (memory < 0) {
+    void* base = ::mmap(nullptr, CrewLayout::head_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) return fail_errno("mmap a crew's memory");
+    return CrewEnd(place, Mapping(static_cast<std::byte*>(base), CrewLayout::head_bytes),
+                   std::move(peers));
+  }
   const CrewLayout layout{place.members};
   // Not fstat: the C library may ask by path, which a sandbox refuses.
   const off_t end = ::lseek(memory, 0, SEEK_END);
@@ -108,8 +105,7 @@ Result<CrewEnd> CrewEnd::attach(Place place, int memory) {
                 "the crew's memory file has another size than its number of members says");
   auto head = map(memory, 0, CrewLayout::head_bytes);
   if (!head) return fail(std::move(head.error()));
-  std::vector<Peer> peers(place.members + 1);
-  for (std::uint32_t peer = 0; peer <= place.members; ++peer) {
+  for (const std::uint32_t peer : near) {
     if (place.member == crew::client_member && peer == crew::client_member) continue;
     auto mapped = map_peer(place, peer, memory);
     if (!mapped) return fail(std::move(mapped.error()));
@@ -123,12 +119,20 @@ CrewEnd::CrewEnd(Place place, Mapping head, std::vector<Peer> peers)
   wake_.fill(-1);
 }
 
+bool CrewEnd::has_message() const {
+  return std::ranges::any_of(peers_, [](const Peer& peer) {
+    return peer.in != nullptr &&
+           is_published(crew_ring_at(peer.in).entries[peer.taken % crew::ring_entries], peer.taken);
+  });
+}
+
 bool CrewEnd::ready() const {
   // What nobody will take is nothing to stay awake for.
-  return !nonsense_ && std::ranges::any_of(peers_, [](const Peer& peer) {
-    return peer.in != nullptr &&
-           is_published(ring_at(peer.in).entries[peer.taken % crew::ring_entries], peer.taken);
-  });
+  if (nonsense_) return false;
+  if (has_message()) return true;
+  if (mesh_ == nullptr) return false;
+  mesh_->progress();
+  return has_message() || has_lost_one();
 }
 
 /// Returns what is wrong with it, or null.
@@ -154,7 +158,7 @@ const char* CrewEnd::read(std::uint32_t from, LaneEntry& entry, CrewMessage& mes
   std::byte* const direction = from == place_.member && header.held_answers != 0
                                    ? peer.in + CrewLayout::direction_bytes
                                    : peer.in;
-  std::byte* const room = room_at(direction, room_number(header, header.held_answers));
+  std::byte* const room = crew_room_at(direction, crew_room_number(header, header.held_answers));
   message.payload = {room, header.payload_length};
   if ((header.flags & flag_log) != 0 && !read_log(room, header.payload_length, message.log))
     return "log";
@@ -162,6 +166,21 @@ const char* CrewEnd::read(std::uint32_t from, LaneEntry& entry, CrewMessage& mes
 }
 
 Result<std::optional<CrewMessage>> CrewEnd::receive() {
+  if (mesh_ == nullptr) return take_next();
+  if (++looks_ % looks_between_far == 0) mesh_->progress();
+  obey_cancels();
+  Result<std::optional<CrewMessage>> message = take_next();
+  if (!message || *message) return message;
+  look_far();
+  message = take_next();
+  if (message && !*message && has_lost_one()) {
+    loss_told_ = true;
+    message = std::unexpected(*mesh_->failure());
+  }
+  return message;
+}
+
+Result<std::optional<CrewMessage>> CrewEnd::take_next() {
   Result<std::optional<CrewMessage>> message;
   const auto count = static_cast<std::uint32_t>(peers_.size());
   for (std::uint32_t look = 0; look < count; ++look) {
@@ -169,7 +188,7 @@ Result<std::optional<CrewMessage>> CrewEnd::receive() {
     next_from_ = from + 1 == count ? 0 : from + 1;
     Peer& peer = peers_[from];
     if (peer.in == nullptr) continue;
-    LaneEntry& entry = ring_at(peer.in).entries[peer.taken % crew::ring_entries];
+    LaneEntry& entry = crew_ring_at(peer.in).entries[peer.taken % crew::ring_entries];
     if (!is_published(entry, peer.taken)) continue;
     CrewMessage& taken = message->emplace();
     taken.from = from;
@@ -191,7 +210,7 @@ Result<std::optional<CrewMessage>> CrewEnd::receive() {
 void CrewEnd::done() {
   if (!last_from_) return;
   Peer& peer = peers_[*last_from_];
-  ring_at(peer.in).taken.store(++peer.taken, lane_orders.release_answer);
+  crew_ring_at(peer.in).taken.store(++peer.taken, lane_orders.release_answer);
   last_from_.reset();
 }
 
@@ -199,20 +218,27 @@ std::span<std::byte> CrewEnd::room(std::uint32_t to, std::uint64_t request_id, s
   std::byte* const direction = to == place_.member && turn != 0
                                    ? peers_[to].out + CrewLayout::direction_bytes
                                    : peers_[to].out;
-  return {room_at(direction, crew::place_of(request_id)), crew::payload_size.value};
+  return {crew_room_at(direction, crew::place_of(request_id)), crew::payload_size.value};
 }
 
-/// The client neither spawns nor is lent anything, so its rooms for that are free.
+/// The client neither spawns nor is lent anything, so its rooms for that are free. Members at other
+/// executors have none: what is written there does not outlive them.
 std::span<std::byte> CrewEnd::shelf_to(std::uint32_t peer) {
-  return {room_at(peers_[peer].out, crew::window_places), 2 * crew::loans * crew_room_bytes};
+  if (peers_[peer].out == nullptr || is_far(peer)) return {};
+  return {crew_room_at(peers_[peer].out, crew::window_places), 2 * crew::loans * crew_room_bytes};
 }
 std::span<const std::byte> CrewEnd::shelf_from(std::uint32_t peer) const {
-  return {room_at(peers_[peer].in, crew::window_places), 2 * crew::loans * crew_room_bytes};
+  if (!has(peer) || is_far(peer)) return {};
+  return {crew_room_at(peers_[peer].in, crew::window_places), 2 * crew::loans * crew_room_bytes};
 }
 
 Result<void> CrewEnd::send(const CallHeader& header, const Outgoing& message) {
+  if (is_far(message.to)) {
+    send_far(header, message);
+    return {};
+  }
   Peer& peer = peers_[message.to];
-  CrewRing& ring = ring_at(peer.out);
+  CrewRing& ring = crew_ring_at(peer.out);
   if (peer.sent - ring.taken.load(lane_orders.see_released) >= crew::ring_entries)
     return fail(
         ErrorCode::bad_request,
@@ -229,7 +255,7 @@ Result<void> CrewEnd::send(const CallHeader& header, const Outgoing& message) {
       std::memcpy(entry.payload, message.payload.data(), message.payload.size());
   } else {
     const std::span<std::byte> place =
-        of_loan ? std::span(room_at(peer.out, room_number(header, message.loan)),
+        of_loan ? std::span(crew_room_at(peer.out, crew_room_number(header, message.loan)),
                             crew::payload_size.value)
                 : room(message.to, header.request_id, turn);
     out.payload_offset = 0;
@@ -247,7 +273,9 @@ Result<void> CrewEnd::send(const CallHeader& header, const Outgoing& message) {
 }
 
 void CrewEnd::cancel(std::uint64_t request_id) {
-  head().cancelled[crew::place_of(request_id)].store(request_id, std::memory_order_release);
+  if (is_cancelled(request_id)) return;
+  store_cancelled(request_id);
+  if (mesh_ != nullptr) mesh_->tell_cancelled(request_id);
 }
 
 bool CrewEnd::is_cancelled(std::uint64_t request_id) const {
@@ -262,15 +290,21 @@ void CrewEnd::set_hungry(bool hungry) {
 }
 
 bool CrewEnd::claim_hungry(std::uint32_t member) {
+  if (is_far(member)) return mesh_->claim_hungry(member);
   std::atomic<std::uint64_t>& word = head().hungry[member].value;
   return word.load(std::memory_order_relaxed) == 1 && word.exchange(0) == 1;
 }
 
 bool CrewEnd::prepare_to_sleep() {
   announce_sleep(head().sleeping[place_.member]);
-  if (!ready()) return true;
+  if (!ready() && (mesh_ == nullptr || sleep_far())) return true;
   finish_sleep();
   return false;
+}
+
+int CrewEnd::wake_descriptor() const {
+  if (mesh_ == nullptr || loss_told_) return wake_[place_.member];
+  return sleeper_ ? sleeper_.get() : mesh_->wake_descriptor();
 }
 
 void CrewEnd::finish_sleep() {

@@ -249,15 +249,23 @@ Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
 }
 
 Result<std::vector<TcpSocket>> Doors::connections_to(std::span<const std::uint16_t> ports) const {
+  return connections_to(ports, {});
+}
+
+Result<std::vector<TcpSocket>> Doors::connections_to(std::span<const std::uint16_t> ports,
+                                                     std::span<const TcpSocket> known) const {
   auto sockets = tcp_sockets();
   if (!sockets) return fail(std::move(sockets.error()));
   std::vector<TcpSocket> found;
-  for (const TcpSocket& socket : *sockets)
-    if (!socket.listens && contains(ports, socket.names.remote.port) &&
-        !is_one_of(before_, socket)) {
+  for (const TcpSocket& socket : *sockets) {
+    const bool came = std::ranges::any_of(
+        doors_, [&](const TcpSocket& door) { return came_through(door, socket); });
+    if (!socket.listens && !came && contains(ports, socket.names.remote.port) &&
+        !is_one_of(before_, socket) && !is_one_of(known, socket)) {
       make_ours(socket);
       found.push_back(socket);
     }
+  }
   return found;
 }
 

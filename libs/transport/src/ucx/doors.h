@@ -53,6 +53,9 @@ class Doors {
   /// Those of this process that go to one of the peer's ports, and are younger than `watch`.
   [[nodiscard]] Result<std::vector<TcpSocket>> connections_to(
       std::span<const std::uint16_t> ports) const;
+  /// The same of those that are not among `known`: other peers may have the same ports.
+  [[nodiscard]] Result<std::vector<TcpSocket>> connections_to(
+      std::span<const std::uint16_t> ports, std::span<const TcpSocket> known) const;
 
  private:
   [[nodiscard]] Result<void> close(LaneDeadline deadline) const;

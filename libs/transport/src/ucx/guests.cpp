@@ -32,32 +32,41 @@ Result<Guests> Guests::listen(Options options) {
   return Guests(std::move(options), std::move(*listener));
 }
 
-void Guests::admit() {
+bool Guests::LetIn::is_complete() const {
+  return std::ranges::all_of(sockets, [](const UniqueFd& socket) { return bool(socket); });
+}
+
+void Guests::admit(LetIn& guests) {
   for (;;) {
     UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
     send_at_once(socket.get());
+    // Whoever has said hello meanwhile is not among the silent ones.
+    if (pending_.size() >= options_.pending_peers) read_hellos(guests);
     if (pending_.size() >= options_.pending_peers) pending_.pop_front();
     pending_.push_back({.socket = std::move(socket),
                         .deadline = std::chrono::steady_clock::now() + options_.hello_timeout});
   }
 }
 
-/// A complete hello: with the right key and version its sender is let in.
-std::optional<UniqueFd> Guests::check(Pending& pending) const {
+/// A complete hello: with a right key and version its sender is let in, once for each key.
+void Guests::check(Pending& pending, LetIn& guests) const {
   Hello hello;
   std::memcpy(&hello, pending.bytes.data(), sizeof(hello));
-  if (hello.magic != options_.magic || !same_key(hello.key, options_.key)) return std::nullopt;
-  if (hello.version != lane_version) {
+  if (hello.magic != options_.magic) return;
+  for (std::size_t i = 0; i < guests.keys.size(); ++i) {
+    if (!same_key(hello.key, guests.keys[i]) || guests.sockets[i]) continue;
+    if (hello.version == lane_version) {
+      guests.sockets[i] = std::move(pending.socket);
+      return;
+    }
     const Welcome refusal{.magic = options_.magic, .version = lane_version};
     [[maybe_unused]] const ssize_t sent =
         ::send(pending.socket.get(), &refusal, sizeof(refusal), MSG_NOSIGNAL);
-    return std::nullopt;
   }
-  return std::move(pending.socket);
 }
 
-std::optional<UniqueFd> Guests::read_hellos() {
+void Guests::read_hellos(LetIn& guests) {
   const auto now = std::chrono::steady_clock::now();
   for (auto it = pending_.begin(); it != pending_.end();) {
     Pending& pending = *it;
@@ -65,7 +74,7 @@ std::optional<UniqueFd> Guests::read_hellos() {
                              pending.bytes.size() - pending.got, 0);
     if (n > 0) pending.got += static_cast<std::size_t>(n);
     if (pending.got == pending.bytes.size()) {
-      if (auto guest = check(pending)) return guest;
+      check(pending, guests);
       it = pending_.erase(it);
     } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || now > pending.deadline) {
       it = pending_.erase(it);
@@ -73,10 +82,17 @@ std::optional<UniqueFd> Guests::read_hellos() {
       ++it;
     }
   }
-  return std::nullopt;
 }
 
 Result<UniqueFd> Guests::wait(LaneDeadline deadline, int stop) {
+  auto guests = wait_for_all(std::span(&options_.key, 1), deadline, stop);
+  if (!guests) return fail(std::move(guests.error()));
+  return std::move(guests->front());
+}
+
+Result<std::vector<UniqueFd>> Guests::wait_for_all(std::span<const ConnectionKey> keys,
+                                                   LaneDeadline deadline, int stop) {
+  LetIn guests{.keys = keys, .sockets = std::vector<UniqueFd>(keys.size())};
   for (;;) {
     std::vector<pollfd> entries{{.fd = socket_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = stop, .events = POLLIN, .revents = 0}};
@@ -93,11 +109,12 @@ Result<UniqueFd> Guests::wait(LaneDeadline deadline, int stop) {
     if (entries[1].revents != 0) return fail(ErrorCode::cancelled, "told to stop waiting");
     if (std::chrono::steady_clock::now() > deadline)
       return fail(ErrorCode::timed_out, "no client came");
-    if (entries[0].revents != 0) admit();
-    if (auto guest = read_hellos()) {
+    if (entries[0].revents != 0) admit(guests);
+    read_hellos(guests);
+    if (guests.is_complete()) {
       pending_.clear();
       socket_.reset();
-      return std::move(*guest);
+      return std::move(guests.sockets);
     }
   }
 }

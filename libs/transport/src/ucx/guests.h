@@ -4,8 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <list>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "foundation/result.h"
 #include "foundation/tcp.h"
@@ -15,7 +16,7 @@
 
 namespace orchid::transport {
 
-/// Waits for one guest. Owned by one thread.
+/// Waits for one guest, or one for each of several keys. Owned by one thread.
 class Guests {
  public:
   struct Options {
@@ -34,6 +35,10 @@ class Guests {
   /// The first one with the right magic, key and version; nobody else is let in then. Not twice.
   /// Errors: `timed_out`; `cancelled` when `stop`, a descriptor, became readable.
   [[nodiscard]] Result<UniqueFd> wait(LaneDeadline deadline, int stop);
+  /// The same for several keys, in place of that of the options: one guest for each, in their
+  /// order.
+  [[nodiscard]] Result<std::vector<UniqueFd>> wait_for_all(std::span<const ConnectionKey> keys,
+                                                           LaneDeadline deadline, int stop);
 
  private:
   /// Somebody who has connected and not yet said everything.
@@ -44,9 +49,15 @@ class Guests {
     std::size_t got = 0;
   };
   Guests(Options options, TcpListener listener);
-  void admit();
-  [[nodiscard]] std::optional<UniqueFd> read_hellos();
-  [[nodiscard]] std::optional<UniqueFd> check(Pending& pending) const;
+  /// Who is let in, in the order of their keys.
+  struct LetIn {
+    std::span<const ConnectionKey> keys;
+    std::vector<UniqueFd> sockets;
+    [[nodiscard]] bool is_complete() const;
+  };
+  void admit(LetIn& guests);
+  void read_hellos(LetIn& guests);
+  void check(Pending& pending, LetIn& guests) const;
 
   Options options_;
   UniqueFd socket_;

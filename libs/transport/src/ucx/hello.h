@@ -23,6 +23,7 @@ namespace orchid::transport {
 using HelloMagic = std::array<char, 8>;
 constexpr HelloMagic hello_magic{'O', 'R', 'C', 'H', 'L', 'A', 'N', 'E'};     // calls
 constexpr HelloMagic transfer_magic{'O', 'R', 'C', 'H', 'D', 'A', 'T', 'A'};  // an object's bytes
+constexpr HelloMagic crew_magic{'O', 'R', 'C', 'H', 'C', 'R', 'E', 'W'};      // members of a crew
 constexpr std::size_t largest_notice = 16 * 1024;
 
 /// Client to worker, first and at once: both ends start their UCX then, side by side. All integers

@@ -34,13 +34,16 @@ struct CrewAccess;
 }  // namespace sdk
 
 struct CrewOptions {
-  unsigned workers = 2;   // the crew's members: 2 to 64, on this host
+  unsigned workers = 2;   // the crew's members: 2 to 64
   unsigned at_least = 0;  // so many of them will do, 2 at least; 0: all of them, or none
   unsigned cores_per_worker = 1;
   std::uint64_t memory = 0;  // bytes for each member; 0: what the site gives
   Wait wait = Wait::adaptive;
   std::chrono::milliseconds duration{60'000};  // renewed for as long as the Crew lives
   std::chrono::milliseconds within{10'000};    // so long it may take to get the workers
+  /// "local": all members at one executor of this host. "auto": wherever there is room, also on
+  /// several hosts; members of different executors reach each other over the network.
+  std::string lane = "local";
 };
 
 struct CrewCallOptions {

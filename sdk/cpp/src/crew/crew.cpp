@@ -23,6 +23,9 @@ void check(const CrewOptions& options) {
       (options.at_least < crew::least_members || options.at_least > options.workers))
     refuse(ErrorKind::bad_request,
            "at_least of a crew is 2 to the number of its workers, or 0 for all of them");
+  if (options.lane != "local" && options.lane != "auto")
+    refuse(ErrorKind::bad_request,
+           "a crew's lane is 'local' or 'auto', and not '" + options.lane + "'");
   if (options.cores_per_worker == 0)
     refuse(ErrorKind::bad_request, "a worker has at least one core");
   if (options.duration < std::chrono::seconds(1))

@@ -148,6 +148,8 @@ bool CrewCore::send(const std::shared_ptr<CrewCall>& call) {
 void CrewCore::take_answers() {
   while (end_) {
     auto message = end_->receive();
+    if (!message && message.error().code == ErrorCode::unreachable)
+      return part(message.error().message);
     if (!message) return break_up(message.error().message);
     if (!*message) break;
     take_answer(**message);

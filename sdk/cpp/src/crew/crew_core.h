@@ -16,10 +16,12 @@
 
 #include "crew/call_trace.h"
 #include "crew/crew_call.h"
+#include "crew/crew_places.h"
 #include "crew/crew_source.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
 #include "lane_client/executor_message.h"
+#include "lease/lane_socket.h"
 #include "protocol/crew.h"
 #include "transport/answer_shelf.h"
 #include "transport/crew_end.h"
@@ -63,20 +65,24 @@ class CrewCore {
  private:
   /// A member as its executor tells of it.
   struct Seat {
-    UniqueFd socket;
+    CrewPlaces::Seat place;
+    std::optional<LaneSocket> socket;
     std::int64_t pid = 0;
+    std::uint64_t worker = 0;            // its number, of the crew that stands
     bool ended = false;                  // its worker, of the crew that stands or has stood
     std::optional<LaneClaimed> claimed;  // its next worker
     std::vector<UniqueFd> descriptors;   // of that
+    bool wire_sent = false;              // to that
+    bool wired = false;                  // it has said so
   };
   using Lock = std::unique_lock<std::mutex>;
   [[nodiscard]] static Error::Details no_crew_in_time();
 
   // The driver: crew_driver.cpp.
   void drive();
-  void work();
+  void work(Lock& lock);
   [[nodiscard]] bool sleep(Lock& lock);
-  void claim_members(const LeaseGrant& grant);
+  void claim_members(Lock& lock, const LeaseGrant& grant);
   [[nodiscard]] bool hear_seat(std::size_t index);
   void hear(std::size_t index, Packet& packet);
   void hear(std::size_t index, const lane_client::ExecutorMessage& message, Packet& packet);
@@ -86,8 +92,17 @@ class CrewCore {
   void need_code(std::size_t index, const std::string& digest);
   void send_code(CrewModule& module);
   void announce(const CrewModule& module);
-  void advance();
+  void advance(Lock& lock);
   void stand(std::uint32_t members);
+  void part(const std::string& why);
+
+  // A crew at several executors: crew_spread.cpp.
+  [[nodiscard]] static bool hear_wired(Seat& seat, const std::string& text);
+  void wire_members(Lock& lock);
+  void end_wiring(const std::string& why);
+  void tell_of_loss(const std::string& why);
+  [[nodiscard]] static Result<std::unique_ptr<transport::CrewMesh>> connect_members(
+      const std::vector<transport::CrewMesh::Peer>& peers);
   void end_loss();
   void lose_lease(const std::string& why);
   void break_up(const std::string& why);
@@ -135,8 +150,11 @@ class CrewCore {
   std::optional<LeaseGrant> grant_;  // taken, and not claimed yet
   std::vector<Seat> seats_;
   std::optional<transport::CrewEnd> end_;
-  std::vector<transport::AnswerShelf> shelves_;  // by member, from 1
+  std::vector<transport::AnswerShelf> shelves_;  // by member, from 1; none of those elsewhere
   std::vector<UniqueFd> wake_;                   // what it borrows
+  bool spread_ = false;                          // not all of it is at one executor of this host
+  bool wiring_ = false;                          // its members are told of each other
+  std::unique_ptr<transport::CrewMesh> mesh_;    // wired, for the crew that is to stand
   bool losing_ = false;           // a member has ended, and not all are known to have
   bool taken_back_ = false;       // its lease
   bool broken_ = false;           // a member has written nonsense

@@ -7,8 +7,10 @@
 
 #include "crew/crew_core.h"
 #include "foundation/files.h"
+#include "foundation/host_addresses.h"
 #include "http/problem.h"
 #include "lane_client/open_lane.h"
+#include "lane_client/policy.h"
 #include "protocol/lane_protocol.h"
 
 namespace orchid::sdk {
@@ -26,16 +28,17 @@ constexpr std::chrono::seconds load_grace{5};
 void CrewCore::drive() {
   Lock lock(mutex_);
   while (!stopping_) {
-    work();
+    work(lock);
     if (!stopping_ && !sleep(lock)) take_answers();
   }
   end_.reset();
+  mesh_.reset();
   seats_.clear();
   wake_.clear();
 }
 
-void CrewCore::work() {
-  if (grant_) claim_members(*std::exchange(grant_, std::nullopt));
+void CrewCore::work(Lock& lock) {
+  if (grant_) claim_members(lock, *std::exchange(grant_, std::nullopt));
   // Until nothing is left: who has heard of one member's next worker has then heard that the
   // others' last ones have ended.
   for (bool heard = true; heard;) {
@@ -43,7 +46,7 @@ void CrewCore::work() {
     for (std::size_t index = 0; index < seats_.size(); ++index) heard = hear_seat(index) || heard;
   }
   take_answers();
-  advance();
+  advance(lock);
   obey_stops();
   expire(std::chrono::steady_clock::now());
   launch();
@@ -55,7 +58,11 @@ bool CrewCore::sleep(Lock& lock) {
   std::vector<pollfd> waits{{poke_.get(), POLLIN, 0}};
   if (end_) waits.push_back({end_->wake_descriptor(), POLLIN, 0});
   for (const Seat& seat : seats_)
-    if (seat.socket) waits.push_back({seat.socket.get(), POLLIN, 0});
+    if (seat.socket) {
+      const bool writes = seat.socket->wants_to_write();
+      waits.push_back(
+          {seat.socket->descriptor(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
+    }
   idle_ = waiting_.empty() && free_places_.size() == crew::open_calls;
   const int look_ms = idle_ ? idle_look_ms : busy_look_ms;
   lock.unlock();
@@ -68,7 +75,8 @@ bool CrewCore::sleep(Lock& lock) {
   return true;
 }
 
-void CrewCore::claim_members(const LeaseGrant& grant) {
+/// Connecting takes time, in which calls may be submitted.
+void CrewCore::claim_members(Lock& lock, const LeaseGrant& grant) {
   lease_ = grant.id;
   node_ = grant.workers.empty() ? "" : grant.workers.front().node;
   seats_.clear();
@@ -77,23 +85,43 @@ void CrewCore::claim_members(const LeaseGrant& grant) {
   if (granted < least || granted > options_.workers)
     return lose_lease("the gateway has granted fewer members, or more");
   members_ = granted;
-  for (const GrantedWorker& worker : grant.workers) {
-    LaneClaim claim;
-    if (granted != options_.workers) claim.members = granted;
-    claim.lease = worker.lease;
-    claim.secret = worker.secret;
-    claim.protocol = crew_lane_protocol;
-    auto socket = lane_client::claim_here(worker.lane_socket, claim);
-    if (!socket) return lose_lease(socket.error().message);
-    seats_.emplace_back().socket = std::move(*socket);
+  CrewPlaces places = places_of(grant, own_boot_id());
+  spread_ = places.spread;
+  std::vector<Seat> seats;
+  std::optional<Failure> failed;
+  lock.unlock();
+  for (CrewPlaces::Seat& place : places.seats) {
+    LaneClaim claim = LaneSocket::claim_of(
+        place.worker, places.spread ? spread_crew_lane_protocol : crew_lane_protocol);
+    claim.knows_compiling = false;
+    if (places.spread || granted != options_.workers) claim.members = granted;
+    if (places.spread) {
+      claim.member = place.member;
+      claim.near = place.near;
+    }
+    auto socket = place.is_far ? LaneSocket::claim_remote(
+                                     place.worker, claim,
+                                     std::chrono::steady_clock::now() + lane_client::connect_within)
+                               : LaneSocket::claim_local(place.worker, claim);
+    if (!socket) {
+      failed = std::move(socket.error());
+      break;
+    }
+    Seat& seat = seats.emplace_back();
+    seat.place = std::move(place);
+    seat.socket = std::move(*socket);
   }
+  lock.lock();
+  if (stopping_) return;
+  if (failed) return lose_lease(failed->message);
+  seats_ = std::move(seats);
 }
 
 /// Whether it has said something.
 bool CrewCore::hear_seat(std::size_t index) {
   bool heard = false;
   while (index < seats_.size() && seats_[index].socket) {
-    auto packet = receive_packet(seats_[index].socket.get(), /*wait=*/false);
+    auto packet = seats_[index].socket->receive();
     if (!packet) {
       lose_lease("its executor has ended the crew");
       return heard;
@@ -106,6 +134,7 @@ bool CrewCore::hear_seat(std::size_t index) {
 }
 
 void CrewCore::hear(std::size_t index, Packet& packet) {
+  if (spread_ && hear_wired(seats_[index], packet.text)) return;
   const auto message = lane_client::parse_executor_message(packet.text);
   if (!message) return lose_lease("the executor talks nonsense: " + message.error().message);
   hear(index, *message, packet);
@@ -115,10 +144,13 @@ void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& messa
                     Packet& packet) {
   if (const auto* claimed = std::get_if<LaneClaimed>(&message)) {
     Seat& seat = seats_[index];
-    if (claimed->members != members_ || packet.descriptors.size() != crew_descriptor_count)
+    const std::size_t descriptors = seat.place.is_far ? 0 : crew_descriptor_count;
+    if (claimed->members != members_ || packet.descriptors.size() != descriptors ||
+        (spread_ && (claimed->member != seat.place.member || claimed->port == 0)))
       return lose_lease("the executor sent a member without its rings");
     seat.claimed = *claimed;
     seat.descriptors = std::move(packet.descriptors);
+    seat.wire_sent = seat.wired = false;
   } else if (const auto* refused = std::get_if<LaneRefused>(&message)) {
     lose_lease(refused->message);
   } else if (const auto* needed = std::get_if<LaneNeedCode>(&message)) {
@@ -137,11 +169,12 @@ void CrewCore::hear_ended(std::size_t index, const LaneEnded& ended) {
   if (seat.claimed) {  // of a crew that has not stood here
     seat.claimed.reset();
     seat.descriptors.clear();
+    if (wiring_) end_wiring("a member was lost while the crew was formed");
   } else if (end_) {
     seat.ended = true;
     if (ended.started) named_.push_back(ended);
     if (why_lost_.empty()) why_lost_ = ended.message;
-    losing_ = true;
+    if (!std::exchange(losing_, true)) tell_of_loss("another member of the crew was lost");
   }
 }
 
@@ -186,8 +219,7 @@ void CrewCore::need_code(std::size_t index, const std::string& digest) {
 void CrewCore::send_code(CrewModule& module) {
   for (const std::size_t index : std::exchange(module.needed_at, {}))
     if (index < seats_.size() && seats_[index].socket)
-      (void)send_packet(seats_[index].socket.get(), encode(LaneCode{module.digest}),
-                        {module.file.get()});
+      (void)seats_[index].socket->send(encode(LaneCode{module.digest}), {module.file.get()});
 }
 
 void CrewCore::announce(const CrewModule& module) { tell_all(LaneAnnounce{module.digest, {}}); }
@@ -195,18 +227,22 @@ void CrewCore::announce(const CrewModule& module) { tell_all(LaneAnnounce{module
 /// One that does not listen is gone, which is heard of.
 void CrewCore::tell_all(const LaneMessage& message) {
   const std::string text = encode(message);
-  for (const Seat& seat : seats_)
-    if (seat.socket) (void)send_packet(seat.socket.get(), text);
+  for (Seat& seat : seats_)
+    if (seat.socket) (void)seat.socket->send(text, {});
 }
 
 /// A crew is lost when all its members have ended: until then one of them may answer, and a call
 /// that was begun again would be in two places.
-void CrewCore::advance() {
+void CrewCore::advance(Lock& lock) {
   if (losing_ && std::ranges::all_of(seats_, [&](const Seat& seat) { return seat.ended || !end_; }))
     end_loss();
-  if (!end_ && !losing_ && !seats_.empty() &&
-      std::ranges::all_of(seats_, [](const Seat& seat) { return seat.claimed.has_value(); }))
-    stand(static_cast<std::uint32_t>(seats_.size()));
+  const bool complete =
+      !end_ && !losing_ && !seats_.empty() &&
+      std::ranges::all_of(seats_, [](const Seat& seat) { return seat.claimed.has_value(); });
+  if (!complete) return;
+  if (spread_ && !wiring_) return wire_members(lock);
+  const bool wired = !spread_ || (mesh_ != nullptr && std::ranges::all_of(seats_, &Seat::wired));
+  if (wired) stand(static_cast<std::uint32_t>(seats_.size()));
 }
 
 void CrewCore::end_loss() {
@@ -233,24 +269,35 @@ void CrewCore::stand(std::uint32_t members) {
   std::optional<transport::CrewEnd> end;
   // Members are numbered by the executor.
   std::ranges::sort(seats_, {}, [](const Seat& seat) { return seat.claimed->member; });
+  const transport::CrewEnd::Place place{.member = crew::client_member, .members = members};
   for (Seat& seat : seats_) {
     const std::uint32_t member = seat.claimed->member;
     if (!end) {
-      auto attached = transport::CrewEnd::attach(
-          {.member = crew::client_member, .members = members}, seat.descriptors[3].get());
+      const int memory = seat.place.is_far ? -1 : seat.descriptors[3].get();
+      auto attached =
+          spread_ ? transport::CrewEnd::attach_near(
+                        place, memory < 0 ? std::vector<std::uint32_t>{} : seat.place.near, memory)
+                  : transport::CrewEnd::attach(place, memory);
       if (!attached) return lose_lease(attached.error().message);
       end.emplace(std::move(*attached));
-      wake[crew::client_member] = std::move(seat.descriptors[5]);
+      if (!seat.place.is_far) wake[crew::client_member] = std::move(seat.descriptors[5]);
       end->set_wake(crew::client_member, wake[crew::client_member].get());
     }
     if (wake[member]) return lose_lease("the executor gave one number to two members");
-    wake[member] = std::move(seat.descriptors[4]);
-    end->set_wake(member, wake[member].get());
+    if (!seat.place.is_far) {
+      wake[member] = std::move(seat.descriptors[4]);
+      end->set_wake(member, wake[member].get());
+    }
     seat.pid = seat.claimed->pid;
+    seat.worker = seat.claimed->worker;
     seat.claimed.reset();
     seat.descriptors.clear();
     seat.ended = false;
   }
+  wiring_ = false;
+  if (mesh_ != nullptr)
+    if (auto joined = end->join(std::move(mesh_)); !joined)
+      return lose_lease(joined.error().message);
   end_ = std::move(end);
   wake_ = std::move(wake);
   for (std::uint32_t member = 1; member <= members; ++member)
@@ -268,12 +315,20 @@ void CrewCore::break_up(const std::string& why) {
   tell_all(LaneReplace{.reason = why});
 }
 
+/// A member at another executor does not answer any more: nobody here is to blame.
+void CrewCore::part(const std::string& why) {
+  if (why_lost_.empty()) why_lost_ = why;
+  if (!std::exchange(losing_, true)) tell_of_loss(why);
+}
+
 /// Its workers are taken back, or its executor is gone: another crew is needed.
 void CrewCore::lose_lease(const std::string& why) {
   losing_ = taken_back_ = true;
   for (Seat& seat : seats_) seat.ended = true;
   end_loss();
   seats_.clear();
+  wiring_ = false;
+  mesh_.reset();
   why_none_ = Error::Details{.kind = ErrorKind::lease_ended,
                              .message = why,
                              .hint = hint_for(ErrorKind::lease_ended),

@@ -14,7 +14,7 @@ LeaseGrant GatewayCrews::take(const CrewOptions& options) {
                         .wait = options.wait,
                         .duration = options.duration,
                         .within = options.within,
-                        .lane = "local"},
+                        .lane = options.lane},
                        WorkersAre::crew);
 }
 

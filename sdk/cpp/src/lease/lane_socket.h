@@ -22,7 +22,11 @@ class LaneSocket {
   /// With the claim sent, in that version of the lane protocol. Errors: `unreachable`.
   [[nodiscard]] static Result<LaneSocket> claim_local(const GrantedWorker& worker,
                                                       std::uint32_t protocol) {
-    auto socket = lane_client::claim_here(worker.lane_socket, claim_of(worker, protocol));
+    return claim_local(worker, claim_of(worker, protocol));
+  }
+  [[nodiscard]] static Result<LaneSocket> claim_local(const GrantedWorker& worker,
+                                                      const LaneClaim& claim) {
+    auto socket = lane_client::claim_here(worker.lane_socket, claim);
     if (!socket) return fail(std::move(socket.error()));
     return LaneSocket(std::move(*socket));
   }
@@ -30,8 +34,12 @@ class LaneSocket {
   [[nodiscard]] static Result<LaneSocket> claim_remote(const GrantedWorker& worker,
                                                        std::uint32_t protocol,
                                                        lane_client::Deadline deadline) {
-    auto channel =
-        lane_client::claim_there(worker.lane_address, claim_of(worker, protocol), deadline);
+    return claim_remote(worker, claim_of(worker, protocol), deadline);
+  }
+  [[nodiscard]] static Result<LaneSocket> claim_remote(const GrantedWorker& worker,
+                                                       const LaneClaim& claim,
+                                                       lane_client::Deadline deadline) {
+    auto channel = lane_client::claim_there(worker.lane_address, claim, deadline);
     if (!channel) return fail(std::move(channel.error()));
     return LaneSocket(std::move(*channel));
   }
@@ -60,7 +68,6 @@ class LaneSocket {
     return channel != nullptr && channel->wants_to_write();
   }
 
- private:
   static LaneClaim claim_of(const GrantedWorker& worker, std::uint32_t protocol) {
     return {.lease = worker.lease,
             .secret = worker.secret,
@@ -68,6 +75,8 @@ class LaneSocket {
             .address = {},
             .knows_compiling = true};
   }
+
+ private:
   explicit LaneSocket(UniqueFd socket) : way_(std::move(socket)) {}
   explicit LaneSocket(transport::SecureChannel channel) : way_(std::move(channel)) {}
   std::variant<UniqueFd, transport::SecureChannel> way_;

@@ -89,7 +89,10 @@ std::string lease_request(const LeaseOptions& options, std::string_view boot_id,
                                        {"gpus", size.gpus},
                                        {"gpu_model", size.gpu_model}});
   if (options.lane == "local") request["remote"] = false;
-  if (workers == WorkersAre::crew) request["crew"] = true;
+  if (workers == WorkersAre::crew) {
+    request["crew"] = true;
+    request["remote"] = options.lane != "local";
+  }
   if (options.separate_processes) request["separate_processes"] = true;
   if (options.at_least > 0) request["at_least"] = options.at_least;
   json constraints = constraints_of(options.constraints);

@@ -72,9 +72,18 @@ struct ClientLeaseRequest {
   std::uint32_t at_least = 1;  // fewer than `workers`: what there is now is enough
   WaitMode wait = WaitMode::adaptive;
   bool separate_processes = false;  // for its modules
-  bool crew = false;                // its workers speak to each other: all of them, at one executor
+  bool crew = false;                // its workers speak to each other: all of them or none
+  bool crew_spreads = false;        // they may be at several executors
   std::chrono::milliseconds duration{60'000};
   std::chrono::milliseconds within{10'000};  // for the workers to be there
+  /// What executors are told.
+  [[nodiscard]] ClientTerms terms(LeaseId client_lease) const {
+    return {.client_lease = client_lease,
+            .wait = wait,
+            .separate_processes = separate_processes,
+            .crew = crew ? workers : 0,
+            .crew_spread = crew_spreads};
+  }
 };
 
 /// Owned by the control thread.

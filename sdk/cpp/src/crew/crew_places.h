@@ -1,0 +1,30 @@
+// crew/crew_places.h: which members of a crew are where, as its client sees it. Plain data.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "lease/lease_grant.h"
+
+namespace orchid::sdk {
+
+struct CrewPlaces {
+  struct Seat {
+    GrantedWorker worker;
+    std::uint32_t member = 0;  // 0: its executor numbers it
+    bool is_far = false;       // it is reached over the network
+    /// Of a crew at several executors: the members at this one, with 0 if it is the client's.
+    std::vector<std::uint32_t> near = {};
+  };
+  std::vector<Seat> seats;
+  /// Not all of it is at one executor of the client's host.
+  bool spread = false;
+};
+
+/// `host`: the client's, by its boot id. Members of one executor have numbers that follow each
+/// other, those of the client's executor the lowest. One executor is the client's at most: what
+/// others of this host have is reached over the network, too.
+[[nodiscard]] CrewPlaces places_of(const LeaseGrant& grant, std::string_view host);
+
+}  // namespace orchid::sdk

@@ -1,0 +1,119 @@
+// How a crew at several executors is wired: its client makes the keys, tells each member whom to
+// connect with, and connects itself.
+#include <chrono>
+#include <utility>
+
+#include "crew/crew_core.h"
+#include "fabric/ucx_context.h"
+#include "foundation/random.h"
+#include "foundation/tcp.h"
+#include "lane_client/open_lane.h"
+
+namespace orchid::sdk {
+namespace {
+
+/// Members have as long from when they are told.
+constexpr std::chrono::seconds wiring_patience{10};
+constexpr std::size_t secret_bytes = 32;
+
+std::string digits_of(const transport::ConnectionKey& key) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : key) {
+    text += digits[std::to_integer<unsigned>(byte) >> 4];
+    text += digits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+/// Of a member that listens on its executor's host.
+std::string address_of(const GrantedWorker& worker, std::uint16_t port) {
+  return worker.lane_address.substr(0, worker.lane_address.rfind(':') + 1) + std::to_string(port);
+}
+
+Result<transport::ConnectionKey> key_of(const std::string& secret, std::uint32_t one,
+                                        std::uint32_t other) {
+  return transport::crew_pair_key(std::as_bytes(std::span(secret)), one, other);
+}
+
+}  // namespace
+
+/// Each crew has a secret of its own, and each member gets the keys of its own pairs: nobody of an
+/// earlier crew is let in.
+void CrewCore::wire_members(Lock& lock) {
+  wiring_ = true;
+  const std::string secret = random_hex(secret_bytes);
+  std::vector<transport::CrewMesh::Peer> own;
+  for (Seat& seat : seats_) {
+    LaneWire wire{.worker = seat.claimed->worker, .peers = {}};
+    const auto add = [&](std::uint32_t member, std::string address) {
+      const auto key = key_of(secret, seat.place.member, member);
+      if (key) wire.peers.push_back({member, std::move(address), digits_of(*key)});
+    };
+    if (seat.place.is_far) {
+      add(crew::client_member, "");
+      if (const auto key = key_of(secret, crew::client_member, seat.place.member))
+        own.push_back({.member = seat.place.member,
+                       .key = *key,
+                       .address = address_of(seat.place.worker, seat.claimed->port)});
+    }
+    for (const Seat& other : seats_)
+      if (other.place.near != seat.place.near)
+        add(other.place.member, address_of(other.place.worker, other.claimed->port));
+    seat.wire_sent = true;
+    (void)seat.socket->send(encode(wire), {});
+  }
+  lock.unlock();
+  auto mesh = connect_members(own);
+  lock.lock();
+  if (stopping_ || !wiring_) return;
+  if (!mesh) return end_wiring(mesh.error().message);
+  mesh_ = std::move(*mesh);
+}
+
+/// No other executor says that.
+bool CrewCore::hear_wired(Seat& seat, const std::string& text) {
+  const auto message = parse_lane_message(text);
+  const auto* wired = message ? std::get_if<LaneWired>(&*message) : nullptr;
+  if (wired == nullptr) return false;
+  if (seat.claimed && seat.claimed->worker == wired->worker) seat.wired = true;
+  return true;
+}
+
+/// Blocks until all members have connected.
+Result<std::unique_ptr<transport::CrewMesh>> CrewCore::connect_members(
+    const std::vector<transport::CrewMesh::Peer>& peers) {
+  auto context =
+      shared_ucx_context(transport::Fabric::tcp, local_host_towards(peers.front().address));
+  if (!context) return std::unexpected(std::move(context.error()));
+  return transport::CrewMesh::wire(
+      **context, nullptr,
+      {.member = crew::client_member,
+       .peers = peers,
+       .deadline = std::chrono::steady_clock::now() + wiring_patience});
+}
+
+/// Members that were told of each other cannot be told of others: all are made anew.
+void CrewCore::end_wiring(const std::string& why) {
+  wiring_ = false;
+  mesh_.reset();
+  for (Seat& seat : seats_)
+    if (seat.claimed && seat.wire_sent) {
+      (void)seat.socket->send(
+          encode(LaneReplace{.reason = why, .worker = seat.claimed->worker, .crew_lost = true}),
+          {});
+      seat.claimed.reset();
+      seat.descriptors.clear();
+    }
+}
+
+/// Executors end what they have of a crew together, and know nothing of each other.
+void CrewCore::tell_of_loss(const std::string& why) {
+  if (!spread_) return;
+  for (Seat& seat : seats_)
+    if (seat.socket && !seat.ended)
+      (void)seat.socket->send(
+          encode(LaneReplace{.reason = why, .worker = seat.worker, .crew_lost = true}), {});
+}
+
+}  // namespace orchid::sdk

@@ -1,0 +1,202 @@
+// Crews at two executors: members of one share memory, and reach those of the other over UCX.
+#include <signal.h>
+
+#include <bit>
+#include <chrono>
+#include <future>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "crew_fixture.h"
+#include "makes_modules.h"
+
+namespace orchid::tests {
+namespace {
+
+struct SpreadFixture {
+  FarExecutor second{{.programs = PROGRAMS, .spare = 1, .remote = true}};
+  LocalExecutor first{{.programs = PROGRAMS, .spare = 1, .remote = true}};
+  ExecutorCrews* source = nullptr;  // of the crew that was taken last, which owns it
+
+  [[nodiscard]] Crew take(const CrewOptions& options, bool is_far = false) {
+    auto owned = std::make_unique<ExecutorCrews>(first, second);
+    source = owned.get();
+    source->is_far = is_far;
+    return take_crew(std::move(owned), options);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SpreadFixture,
+                  "a call walks over the members of two executors, whoever it began at") {
+  for (const bool is_far : {false, true}) {
+    CAPTURE(is_far);
+    Crew crew = take({.workers = 4}, is_far);
+    const CrewFunction walk = CrewFixture::entry(crew, "walk");
+    for (unsigned first = 1; first <= 4; ++first) {
+      const Walk start{.left = 40, .stride = 3};
+      const Walk end = walk_of(walk.invoke(first, bytes_of(start)));
+      CHECK(end.sum == sum_of(start, first, 4));
+    }
+    CHECK(crew.formations() == 1);
+  }
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "inputs, outputs and logs of any size go between executors") {
+  Crew crew = take({.workers = 4});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  for (const std::size_t more : {0U, 48U, 49U, 5000U, 60U << 10, (64U << 10) - 16U}) {
+    CAPTURE(more);
+    const Walk start{.left = 9, .stride = 1};
+    const Reply reply = walk.invoke(2, bytes_of(start, more));
+    CHECK(reply.output.size() == sizeof(Walk) + more);
+    CHECK(walk_of(reply).sum == sum_of(start, 2, 4));
+    CHECK(std::all_of(reply.output.begin() + sizeof(Walk), reply.output.end(),
+                      [](std::byte byte) { return byte == std::byte{7}; }));
+  }
+  const Error error = error_of(
+      [&] { (void)CrewFixture::entry(crew, "complain").invoke(1, bytes_of({.left = 4})); });
+  check_clear(error, ErrorKind::function_error);
+  CHECK(error.log() == "at 1\nat 2\nat 3\nat 4\nat 1\n");
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "many calls are under way at once between executors") {
+  Crew crew = take({.workers = 4});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  const Walk asked{.left = 30, .stride = 3};
+  std::vector<std::future<Reply>> replies;
+  for (unsigned i = 0; i < 2000; ++i)
+    replies.push_back(walk.async(i % 4 + 1, bytes_of(asked, i % 7 == 0 ? 20'000 : i % 100)));
+  for (unsigned i = 0; i < replies.size(); ++i)
+    CHECK(walk_of(replies[i].get()).sum == sum_of(asked, i % 4 + 1, 4));
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture,
+                  "each member is killed in the middle of chains between executors") {
+  constexpr unsigned members = 4;
+  Crew crew = take({.workers = members, .within = seconds(20)});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  for (unsigned victim = 1; victim <= members; ++victim) {
+    CAPTURE(victim);
+    const unsigned before = crew.formations();
+    const auto old = crew.pids();
+    REQUIRE(old.size() == members);
+    const Walk asked{.left = 3'000, .stride = 1};
+    std::vector<std::future<Reply>> replies;
+    for (unsigned i = 0; i < 8; ++i)
+      replies.push_back(walk.async(i % members + 1, bytes_of(asked)));
+    REQUIRE(::kill(static_cast<pid_t>(old[victim - 1]), SIGKILL) == 0);
+    for (unsigned i = 0; i < replies.size(); ++i)
+      CHECK(walk_of(replies[i].get()).sum == sum_of(asked, i % members + 1, members));
+    CHECK(eventually([&] { return crew.pids().size() == members && crew.formations() > before; }));
+    const auto fresh = crew.pids();
+    for (const std::int64_t pid : fresh) CHECK(std::ranges::find(old, pid) == old.end());
+  }
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "a call that crashes at another executor ends itself alone") {
+  Crew crew = take({.workers = 4, .within = seconds(20)});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  const CrewFunction crash = CrewFixture::entry(crew, "crash_at");
+  const Walk asked{.left = 3'000, .stride = 1};
+  for (const std::uint32_t at : {1U, 4U}) {
+    CAPTURE(at);
+    std::vector<std::future<Reply>> others;
+    for (unsigned member = 1; member <= 4; ++member)
+      others.push_back(walk.async(member, bytes_of(asked)));
+    const Error error =
+        error_of([&] { (void)crash.invoke(5 - at, std::as_bytes(std::span(&at, 1))); });
+    check_clear(error, ErrorKind::function_crashed);
+    CHECK(error.attempt() == 1);
+    for (unsigned member = 1; member <= 4; ++member)
+      CHECK(walk_of(others[member - 1].get()).sum == sum_of(asked, member, 4));
+  }
+}
+
+TEST_CASE_FIXTURE(SpreadFixture,
+                  "at most once means that a call lost at another executor is not begun again") {
+  Crew crew = take({.workers = 2});
+  std::future<Reply> lingers =
+      CrewFixture::entry(crew, "linger").async(1, bytes_of({}), {.at_most_once = true});
+  CHECK(lingers.wait_for(milliseconds(100)) == std::future_status::timeout);
+  REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(1)), SIGKILL) == 0);
+  const Error error = error_of([&] { (void)lingers.get(); });
+  check_clear(error, ErrorKind::worker_lost);
+  CHECK(error.attempt() == 1);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "a call is cancelled wherever it is, in the middle of a chain") {
+  Crew crew = take({.workers = 4});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  std::stop_source stop;
+  std::future<Reply> walking =
+      walk.async(1, bytes_of({.left = 900'000, .stride = 1}), {.stop = stop.get_token()});
+  CHECK(walking.wait_for(milliseconds(50)) == std::future_status::timeout);
+  stop.request_stop();
+  check_clear(error_of([&] { (void)walking.get(); }), ErrorKind::cancelled);
+  for (unsigned member = 1; member <= 4; ++member) {
+    std::stop_source end;
+    std::future<Reply> lingers =
+        CrewFixture::entry(crew, "linger").async(member, bytes_of({}), {.stop = end.get_token()});
+    CHECK(lingers.wait_for(milliseconds(50)) == std::future_status::timeout);
+    end.request_stop();
+    check_clear(error_of([&] { (void)lingers.get(); }), ErrorKind::cancelled);
+  }
+  CHECK(walk_of(walk.invoke(3, bytes_of({.left = 7, .stride = 1}))).left == 0);
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "a deadline ends a chain between executors") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  check_clear(error_of([&] {
+                (void)walk.invoke(1, bytes_of({.left = 999'000, .stride = 1}),
+                                  {.deadline = milliseconds(100)});
+              }),
+              ErrorKind::deadline_exceeded);
+  CHECK(walk_of(walk.invoke(2, bytes_of({.left = 7, .stride = 1}))).left == 0);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "members at another executor are given some of what was spawned") {
+  Crew crew = take({.workers = 4, .within = seconds(20)});
+  const CrewFunction fib = spawner(crew, "fib");
+  std::uint64_t seen = 0;
+  const bool shared = eventually([&] {
+    const auto sum =
+        value_of<Fib>(fib.invoke(1, std::as_bytes(std::span<const std::uint32_t>({22U}))));
+    CHECK(sum.value == 17711);
+    seen |= sum.members;
+    return std::popcount(seen) == 4;
+  });
+  CAPTURE(seen);
+  CHECK(shared);
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture,
+                  "a crew of which an executor takes cores back goes on in another lease") {
+  Crew crew = take({.workers = 4, .within = seconds(20)});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  const std::string lease = crew.id();
+  const Walk asked{.left = 5'000, .stride = 1};
+  std::future<Reply> walking = walk.async(1, bytes_of(asked));
+  second.evict(source->members().at(1));  // granted in turn
+  CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 4));
+  CHECK(eventually([&] { return crew.formations() == 2 && crew.pids().size() == 4; }));
+  CHECK(crew.id() != lease);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture,
+                  "calls of a crew at several executors make no modules, and are told so") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction deploy = maker(crew);
+  const Error error = error_of(
+      [&] { (void)deploy.invoke(1, plan_of({.how = by_forward}, test_module("walks_crew"))); });
+  check_clear(error, ErrorKind::function_error);
+  CHECK(error.message().find("make no modules") != std::string::npos);
+}
+
+}  // namespace orchid::tests
