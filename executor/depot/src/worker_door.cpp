@@ -1,12 +1,19 @@
 #include "worker_door.h"
 
 #include "foundation/numbers.h"
+#include "protocol/crew.h"
 #include "protocol/digest.h"
 #include "protocol/lease_id.h"
 #include "protocol/names.h"
 
 namespace orchid::executor {
 namespace {
+
+bool may_be_module(std::string_view name) {
+  if (is_digest(name) || crew::is_name_of_key(name)) return true;
+  const auto function = parse_function_reference(name);
+  return function && function->entry.empty();
+}
 
 /// Null: there may be something of that name.
 const char* fault_of_name(const ServiceRequest& request) {
@@ -19,6 +26,11 @@ const char* fault_of_name(const ServiceRequest& request) {
     return request.name.empty() || is_digest(request.name)
                ? nullptr
                : "a module is named by its digest: sha256: and 64 hexadecimal digits";
+  if (request.ask == ServiceAsk::fetch_module)
+    return may_be_module(request.name)
+               ? nullptr
+               : "a module is named by its digest (sha256: and 64 hexadecimal digits), or as the "
+                 "deployed function that has it";
   if (request.name.empty() || is_data_name(request.name)) return nullptr;
   return "no data has such a name: it is a letter, then letters, digits, '-' and '_', at most 64 "
          "in all, and perhaps @VERSION";

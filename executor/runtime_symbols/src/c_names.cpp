@@ -290,7 +290,7 @@ constexpr std::array<std::string_view, 5> compiler{
 constexpr std::array<std::string_view, 2> host_api{
     "orchid_output orchid_append orchid_exchange orchid_error orchid_log orchid_should_stop "
     "orchid_progress orchid_time_left_ns orchid_invoke_inline orchid_forward orchid_member "
-    "orchid_member_count "
+    "orchid_member_count orchid_forward_to_data "
     "orchid_spawn orchid_then orchid_child orchid_child_count orchid_deploy_module "
     "orchid_specialise "
     "orchid_invocation_id orchid_core orchid_data orchid_data_count "

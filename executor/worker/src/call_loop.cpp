@@ -55,7 +55,7 @@ void CallLoop::run() {
     if (!request) end(LastWords::failed, request.error().message);
     if (*request) {
       if (heard_more()) *request = parts_.crew->look_again(**request);
-      execute(**request);
+      if (parts_.crew == nullptr || bring_code(**request)) execute(**request);
     } else {
       wait();
       last_end_ = 0;

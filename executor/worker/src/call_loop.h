@@ -74,6 +74,7 @@ class CallLoop {
   void refuse(const Load& message, const std::string& why, bool ends);
   void improve(const Improve& message, int code);
   void map_data(const MapData& message, int file);
+  [[nodiscard]] bool bring_code(transport::LaneRequest& request);
   void execute(const transport::LaneRequest& request);
   [[nodiscard]] bool find_data(const transport::LaneRequest& request);
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,

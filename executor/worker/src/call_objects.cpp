@@ -13,6 +13,10 @@ namespace {
 /// A part of the time for which executors keep what no call opens (WorkerProcess::keeps_opened).
 constexpr std::chrono::seconds tells_again{10};
 
+/// Of a name that has a new version the place is that of an older one for so long.
+constexpr std::chrono::seconds place_holds{1};
+constexpr std::size_t most_places = 4096;  // functions choose the names
+
 Failure name_too_long() {
   return {ErrorCode::bad_request, "no data has a name of more than " +
                                       std::to_string(longest_service_name) + " characters"};
@@ -68,6 +72,27 @@ Result<std::span<const std::byte>> CallObjects::map(ServiceClient::Answer answer
   }
   told_[answer.data] = clock_.now();
   return data_.find(answer.data)->bytes();
+}
+
+/// The depot and the agent take longer than a hop: a chain would ask once for each of its steps.
+Result<std::uint32_t> CallObjects::locate(std::string_view name) {
+  const MonotonicTime now = clock_.now();
+  if (const auto known = places_.find(name); known != places_.end() && now < known->second.until)
+    return known->second.member;
+  if (name.size() > longest_service_name) return fail(name_too_long());
+  ServiceRequest request{.ask = ServiceAsk::locate_data};
+  if (const auto data = parse_data_id(name))
+    request.data = *data;
+  else if (name.empty())
+    return fail(ErrorCode::bad_request, "data is named by its name or its id, and none was given");
+  else
+    request.name = name;
+  auto answer = depot_.ask(std::move(request));
+  if (!answer) return fail(std::move(answer.error()));
+  if (places_.size() >= most_places) places_.clear();
+  const auto member = static_cast<std::uint32_t>(answer->bytes);
+  places_.insert_or_assign(std::string(name), Place{.member = member, .until = now + place_holds});
+  return member;
 }
 
 Result<std::span<std::byte>> CallObjects::create(std::uint64_t most) {

@@ -28,6 +28,9 @@ class CallObjects {
   /// later calls. A name means the same object for as long as the call lasts. Errors: what the
   /// depot refuses with; `bad_request`, `no_capacity` (it cannot be mapped).
   [[nodiscard]] Result<std::span<const std::byte>> open(std::string_view name);
+  /// The member of the crew that is to go on with that object: one on a host that has it. For a
+  /// second it is remembered. Errors: what the depot refuses with.
+  [[nodiscard]] Result<std::uint32_t> locate(std::string_view name);
   /// Zeros, to be written in place. Errors: as above.
   [[nodiscard]] Result<std::span<std::byte>> create(std::uint64_t most);
   /// The room is unmapped, whatever comes of it. `name`: empty: it has none. Errors: as above.
@@ -64,6 +67,11 @@ class CallObjects {
   std::unordered_map<DataId, MonotonicTime> told_;
   std::map<std::string, std::span<const std::byte>, std::less<>> opened_;  // by what was asked for
   std::map<const void*, Room> rooms_;                                      // by address
+  struct Place {
+    std::uint32_t member = 0;
+    MonotonicTime until;
+  };
+  std::map<std::string, Place, std::less<>> places_;  // by what was asked for
   bool seal_refused_ = false;
   bool made_ = false;         // the depot has, or may have, something of this call
   std::uint64_t sealed_ = 0;  // objects of this call

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "call_objects.h"
 #include "crew/crew_lane.h"
 #include "inline_calls.h"
 #include "made_modules.h"
@@ -24,6 +25,26 @@ std::string_view function_of(const char* name) {
   constexpr std::size_t longest = 160;
   return name == nullptr ? std::string_view()
                          : std::string_view(name, ::strnlen(name, longest + 1));
+}
+
+/// What a name means once its module is here: names that name one have it fetched if they must.
+struct Brought {
+  std::string_view name;
+  std::string full;     // what `name` is a part of, if it is another one than the function's own
+  std::string missing;  // why it is not here; empty: it is, or nobody has asked
+};
+void bring(orchid_call* call, const char* name, Brought& brought) {
+  brought.name = function_of(name);
+  if (call->crew == nullptr || brought.name.find('.') == std::string_view::npos) return;
+  if (call->made->is_here(brought.name)) return;
+  auto full = call->made->bring(brought.name);
+  if (!full) {
+    brought.missing = "'" + std::string(brought.name) +
+                      "' is not here, and could not be fetched: " + full.error().message;
+    return;
+  }
+  brought.full = std::move(*full);
+  brought.name = brought.full;
 }
 
 std::int32_t module_status_of(orchid::ErrorCode code) {
@@ -117,11 +138,14 @@ extern "C" {
 std::int32_t orchid_invoke_inline(orchid_call* call, const char* function, const void* input,
                                   std::size_t input_size, const void** output,
                                   std::size_t* output_size) {
+  Brought wanted;
+  bring(call, function, wanted);
   std::span<const std::byte> result;
   const std::int32_t status =
       call->inline_calls->run(*call,
-                              {.function = function_of(function),
-                               .input = {static_cast<const std::byte*>(input), input_size}},
+                              {.function = wanted.name,
+                               .input = {static_cast<const std::byte*>(input), input_size},
+                               .missing = wanted.missing},
                               result);
   if (output != nullptr) *output = result.data();
   if (output_size != nullptr) *output_size = result.size();
@@ -131,23 +155,48 @@ std::int32_t orchid_invoke_inline(orchid_call* call, const char* function, const
 std::int32_t orchid_forward(orchid_call* call, std::uint32_t member, const char* entry,
                             const void* bytes, std::size_t size) {
   if (!may_go_on(call, "orchid_forward")) return ORCHID_ERROR;
+  Brought wanted;
+  bring(call, entry, wanted);
   return tell(call, call->crew->go_on({.member = member,
-                                       .entry = function_of(entry),
-                                       .input = {static_cast<const std::byte*>(bytes), size}}));
+                                       .entry = wanted.name,
+                                       .input = {static_cast<const std::byte*>(bytes), size},
+                                       .missing = wanted.missing}));
+}
+
+std::int32_t orchid_forward_to_data(orchid_call* call, const char* data, const char* entry,
+                                    const void* bytes, std::size_t size) {
+  if (!may_go_on(call, "orchid_forward_to_data")) return ORCHID_ERROR;
+  Brought wanted;
+  bring(call, entry, wanted);
+  const auto member = call->objects.locate(data == nullptr ? std::string_view() : data);
+  if (!member)
+    return tell(call, call->crew->cannot_go_on("orchid_forward_to_data: '" +
+                                               std::string(function_of(data)) +
+                                               "': " + member.error().message));
+  return tell(call, call->crew->go_on({.member = *member,
+                                       .entry = wanted.name,
+                                       .input = {static_cast<const std::byte*>(bytes), size},
+                                       .missing = wanted.missing}));
 }
 
 std::int32_t orchid_spawn(orchid_call* call, const char* function, const void* input,
                           std::size_t size) {
   if (!may_go_on(call, "orchid_spawn")) return ORCHID_ERROR;
-  return tell(call, call->crew->spawn({.function = function_of(function),
-                                       .input = {static_cast<const std::byte*>(input), size}}));
+  Brought wanted;
+  bring(call, function, wanted);
+  return tell(call, call->crew->spawn({.function = wanted.name,
+                                       .input = {static_cast<const std::byte*>(input), size},
+                                       .missing = wanted.missing}));
 }
 
 std::int32_t orchid_then(orchid_call* call, const char* entry, const void* state,
                          std::size_t size) {
   if (!may_go_on(call, "orchid_then")) return ORCHID_ERROR;
-  return tell(call, call->crew->then({.function = function_of(entry),
-                                      .input = {static_cast<const std::byte*>(state), size}}));
+  Brought wanted;
+  bring(call, entry, wanted);
+  return tell(call, call->crew->then({.function = wanted.name,
+                                      .input = {static_cast<const std::byte*>(state), size},
+                                      .missing = wanted.missing}));
 }
 
 std::uint32_t orchid_child_count(orchid_call* call) {

@@ -55,7 +55,9 @@ std::int32_t InlineCalls::run(orchid_call& caller, const Ask& ask,
                   "entries invoke each other " + std::to_string(most_levels) +
                       " deep, which is the most: let the entry loop instead");
   const auto found = parts_.modules.find_entry(ask.function, caller.slot);
-  if (!found) return refuse(caller, ORCHID_NO_FUNCTION, found.error().message);
+  if (!found)
+    return refuse(caller, ORCHID_NO_FUNCTION,
+                  ask.missing.empty() ? found.error().message : std::string(ask.missing));
   const LoadedModule& module = *found->module;
   if (module.has_effects) {
     if (caller.crew != nullptr && !caller.crew->is_once())

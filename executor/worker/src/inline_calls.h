@@ -33,6 +33,7 @@ class InlineCalls {
   struct Ask {
     std::string_view function;
     std::span<const std::byte> input;
+    std::string_view missing = {};  // why its module is not here; empty: nobody has asked for it
   };
   /// Runs it, and returns its status, or what orchid_invoke_inline says in its place. `output` is
   /// valid until the caller's next one has returned, or the caller has.

@@ -4,15 +4,44 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "foundation/files.h"
 #include "foundation/sockets.h"
 #include "module_code.h"
 #include "protocol/compiler_messages.h"
+#include "protocol/digest.h"
+#include "protocol/names.h"
 #include "worker/messages.h"
 
 namespace orchid::executor {
+namespace {
+
+constexpr std::size_t most_names = 256;  // functions choose them
+
+struct ModuleEntry {
+  std::string module;
+  std::string entry;
+};
+
+/// Nothing: no module can have that name.
+std::optional<ModuleEntry> split_name(std::string_view function) {
+  const std::size_t dot = function.find('.');
+  if (is_digest(function.substr(0, dot)))
+    return ModuleEntry{.module = std::string(function.substr(0, dot)),
+                       .entry = std::string(function.substr(dot + 1))};
+  auto reference = parse_function_reference(function);
+  if (!reference || reference->entry.empty()) return std::nullopt;
+  if (!reference->version_prefix.empty()) {
+    constexpr std::size_t most_digits = 16;  // so that it fits into a request
+    reference->function += "@" + reference->version_prefix.substr(0, most_digits);
+  }
+  return ModuleEntry{.module = std::move(reference->function),
+                     .entry = std::move(reference->entry)};
+}
+
+}  // namespace
 
 Result<std::string> MadeModules::make(std::span<const std::byte> module) {
   return make(module, std::string());
@@ -31,8 +60,40 @@ Result<std::string> MadeModules::make(std::span<const std::byte> content, std::s
     return fail(ErrorCode::conflict, "a module that this call has made before has failed here");
   if (content.empty()) return fail(ErrorCode::bad_request, "the module has no bytes");
   if (auto filled = fill_room(content); !filled) return fail(std::move(filled.error()));
-  auto made = parts_.depot.ask(
-      {.ask = ServiceAsk::make_module, .bytes = content.size(), .name = std::move(name)});
+  return have({.ask = ServiceAsk::make_module, .bytes = content.size(), .name = std::move(name)});
+}
+
+Result<std::string> MadeModules::fetch(std::string name) {
+  if (!spoiled_.empty())
+    return fail(ErrorCode::conflict, "a module that this call has made before has failed here");
+  return have({.ask = ServiceAsk::fetch_module, .name = std::move(name)});
+}
+
+/// A function's name means what it has meant here before, until the crew is formed anew: a call and
+/// its next one run the same code.
+Result<std::string> MadeModules::bring(std::string_view function) {
+  if (function.find('.') == std::string_view::npos) return std::string(function);
+  const auto named = split_name(function);
+  if (!named) return std::string(function);
+  if (is_digest(named->module)) {
+    if (parts_.modules.find_digest(named->module) != nullptr) return std::string(function);
+    auto fetched = fetch(named->module);
+    if (!fetched) return fail(std::move(fetched.error()));
+    return std::string(function);
+  }
+  const auto known = digests_.find(named->module);
+  if (known != digests_.end() && parts_.modules.find_digest(known->second) != nullptr)
+    return known->second + "." + named->entry;
+  auto fetched = fetch(named->module);
+  if (!fetched) return fail(std::move(fetched.error()));
+  if (digests_.size() == most_names) digests_.clear();
+  digests_.insert_or_assign(named->module, *fetched);
+  return *fetched + "." + named->entry;
+}
+
+/// Answered with code: it is linked here and shared, unless it is here already.
+Result<std::string> MadeModules::have(ServiceRequest request) {
+  auto made = parts_.depot.ask(std::move(request));
   if (!made) return fail(std::move(made.error()));
   const LoadedModule* const known = parts_.modules.find_digest(made->message);
   if (known != nullptr && known->kept) return std::move(made->message);

@@ -26,7 +26,8 @@ bool ends_call(ServiceAsk ask) {
 
 std::chrono::seconds patience_for(ServiceAsk ask) {
   if (ends_call(ask)) return ServiceClient::patience_at_end;
-  if (ask == ServiceAsk::make_module) return ServiceClient::patience_for_compiler;
+  if (ask == ServiceAsk::make_module || ask == ServiceAsk::fetch_module)
+    return ServiceClient::patience_for_compiler;
   return ServiceClient::patience;
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "foundation/files.h"
 #include "functions/function_documents.h"
@@ -14,6 +15,13 @@ namespace orchid::gateway {
 namespace {
 
 std::string etag(const std::string& digest) { return "\"" + digest + "\""; }
+
+bool is_digest_prefix(std::string_view name) {
+  constexpr std::string_view kind = "sha256:";
+  constexpr std::size_t least_digits = 16;
+  return name.starts_with(kind) && name.size() >= kind.size() + least_digits &&
+         name.substr(kind.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 Response refuse(const Failure& failure, const std::string& function) {
   Problem problem = problem_of(failure);
@@ -114,12 +122,24 @@ void FunctionRoutes::get(Request& request, const Reply& reply) {
   reply.send(describe(200, named->version, function_json(named->function, named->version)));
 }
 
+/// "N", "N@VERSION" or a digest, of which 16 digits are enough.
+Result<const DeployedVersion*> FunctionRoutes::find_module(uid_t tenant, const std::string& name) {
+  if (is_digest_prefix(name)) return table_.get().find_digest(tenant, name);
+  auto reference = parse_function_reference(name);
+  if (!reference) return fail(std::move(reference.error()));
+  return table_.get().find_version(tenant, reference->function, reference->version_prefix);
+}
+
 void FunctionRoutes::module(Request& request, const Reply& reply) {
-  const auto named = named_by(request, reply);
-  if (!named) return;
-  const FunctionVersion& version = *named->version.version;
+  const std::string name(request.parameters[0]);
+  const auto deployed = find_module(request.identity.tenant.uid, name);
+  if (!deployed) {
+    const auto reference = parse_function_reference(name);
+    return reply.send(refuse(deployed.error(), reference ? reference->function : ""));
+  }
+  const FunctionVersion& version = *(*deployed)->version;
   auto mapped = MappedFile::map(version.module.get(), {.limit = limits::module_size});
-  if (!mapped) return reply.send(refuse(mapped.error(), named->function.name));
+  if (!mapped) return reply.send(refuse(mapped.error(), version.function));
   Response response;
   response.content_type = content_type::bytes;
   const auto keeper = std::make_shared<const MappedFile>(std::move(*mapped));

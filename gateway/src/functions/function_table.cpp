@@ -56,6 +56,25 @@ Result<const DeployedVersion*> FunctionTable::find_version(uid_t tenant, std::st
   return match;
 }
 
+Result<const DeployedVersion*> FunctionTable::find_digest(uid_t tenant,
+                                                          std::string_view prefix) const {
+  const DeployedVersion* match = nullptr;
+  for (const Function* function : of_tenant(tenant))
+    for (const DeployedVersion& version : function->versions) {
+      const std::string& digest = version.version->digest;
+      if (!digest.starts_with(prefix) || (match != nullptr && match->version->digest == digest))
+        continue;
+      if (match != nullptr)
+        return fail(ErrorCode::bad_request, "several modules' digests begin with " +
+                                                std::string(prefix) + ": write more digits");
+      match = &version;
+    }
+  if (match == nullptr)
+    return fail(ErrorCode::not_found,
+                "no deployed function has the module " + std::string(prefix) + ": deploy it first");
+  return match;
+}
+
 Result<ResolvedEntry> FunctionTable::resolve(uid_t tenant,
                                              const FunctionReference& reference) const {
   auto deployed = find_version(tenant, reference.function, reference.version_prefix);

@@ -13,9 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 9> ask_names{
-    "open_data",   "create_data",   "seal_data",   "publish_data", "discard_data",
-    "open_memory", "create_module", "make_module", "share_module"};
+constexpr std::array<std::string_view, 11> ask_names{
+    "open_data",     "create_data", "seal_data",    "publish_data", "discard_data", "open_memory",
+    "create_module", "make_module", "share_module", "fetch_module", "locate_data"};
 constexpr std::array<std::string_view, 3> verdict_names{"done", "refused", "again"};
 
 /// Both kinds of names count from 1.

@@ -70,6 +70,17 @@ Json to_json(const LaneAnnounce& m) {
   return json;
 }
 Json to_json(const LaneNeedCode& m) { return {{"type", "need_code"}, {"digest", m.digest}}; }
+Json to_json(const LaneFetch& m) { return {{"type", "fetch"}, {"name", m.name}}; }
+Json to_json(const LaneFetched& m) {
+  Json json{{"type", "fetched"}, {"name", m.name}};
+  if (!m.digest.empty()) {
+    json["digest"] = m.digest;
+  } else {
+    json["code"] = to_string(m.code);
+    json["message"] = m.message;
+  }
+  return json;
+}
 Json to_json(const LaneCompiling& m) {
   Json json{{"type", "compiling"}, {"digest", m.digest}};
   if (m.over) json["over"] = true;
@@ -251,6 +262,17 @@ std::optional<LaneMessage> read_data_message(const JsonObject& f, std::string_vi
   return std::nullopt;
 }
 
+LaneFetched parse_fetched(const JsonObject& f) {
+  LaneFetched m{.name = f.text("name")};
+  if (f.has("digest")) {
+    m.digest = f.text("digest");
+  } else {
+    m.code = f.parsed("code", parse_error_code);
+    m.message = f.text("message");
+  }
+  return m;
+}
+
 LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "claimed") return parse_claimed(f);
   if (type == "slot") return parse_slot(f);
@@ -260,6 +282,8 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
         .request = f.number<std::uint64_t>("request"),
         .thousandths = f.number<std::uint32_t>("thousandths", {.most = LaneProgress::whole})};
   if (type == "need_code") return LaneNeedCode{f.text("digest")};
+  if (type == "fetch") return LaneFetch{f.text("name")};
+  if (type == "fetched") return parse_fetched(f);
   if (type == "compiling") return LaneCompiling{f.text("digest"), f.has("over") && f.flag("over")};
   if (type == "refused")
     return LaneRefused{.code = f.parsed("code", parse_error_code), .message = f.text("message")};

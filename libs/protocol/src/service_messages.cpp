@@ -96,7 +96,7 @@ std::optional<ServiceRequest> parse_service_request(std::string_view text) {
   const auto packet = read_packet<RequestPacket>(text);
   if (!packet || packet->sequence == 0) return std::nullopt;
   const bool known = packet->ask >= static_cast<std::uint16_t>(ServiceAsk::open_data) &&
-                     packet->ask <= static_cast<std::uint16_t>(ServiceAsk::share_module);
+                     packet->ask <= static_cast<std::uint16_t>(ServiceAsk::locate_data);
   auto name = read_text(packet->name, packet->name_bytes);
   if (!known || !name) return std::nullopt;
   return ServiceRequest{.ask = static_cast<ServiceAsk>(packet->ask),

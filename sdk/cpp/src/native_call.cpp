@@ -97,6 +97,12 @@ std::int32_t orchid_forward(orchid_call* call, std::uint32_t, const char*, const
                 "orchid_forward: a call within the program is in no crew, and cannot go on at "
                 "another member");
 }
+std::int32_t orchid_forward_to_data(orchid_call* call, const char*, const char*, const void*,
+                                    std::size_t) {
+  return refuse(call,
+                "orchid_forward_to_data: a call within the program is in no crew, and cannot go on "
+                "at another member");
+}
 std::int32_t orchid_spawn(orchid_call* call, const char*, const void*, std::size_t) {
   return refuse(call, no_children_here);
 }

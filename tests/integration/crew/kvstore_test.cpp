@@ -64,6 +64,22 @@ TEST_CASE_FIXTURE(StoreFixture, "a count visits all members, and takes its filte
   CHECK(counted(3, "is_odd") == std::array<std::uint64_t, 2>{records / 2, members - 1});
 }
 
+TEST_CASE("a filter that nobody has loaded comes to the record by itself") {
+  LocalExecutor executor({.programs = PROGRAMS, .spare = 1});
+  auto source = std::make_unique<ExecutorCrews>(executor);
+  const auto filters =
+      read_file(std::filesystem::path(EXAMPLES) / "filters.bc", limits::module_size);
+  REQUIRE(filters.has_value());
+  source->deploy("filters", *filters);
+  Crew crew = take_crew(std::move(source), {.workers = members});
+  const CrewFunction get = CrewFixture::entry_of(crew, StoreFixture::store(), "kv_get");
+  for (const std::uint64_t key : {144U, 145U}) {
+    const kvstore::Lookup asked{
+        .records = records, .key = key, .filter = filter_of("filters.is_whole")};
+    CHECK(get.invoke(1, std::as_bytes(std::span(&asked, 1))).output.empty() == (key == 145));
+  }
+}
+
 TEST_CASE_FIXTURE(StoreFixture, "a filter that there is not is told by its name") {
   for (const auto& ask : {+[](const StoreFixture& store) { (void)store.look_up(1, 5, "is_prime"); },
                           +[](const StoreFixture& store) { (void)store.counted(1, "is_prime"); }}) {

@@ -65,6 +65,20 @@ TEST_CASE_FIXTURE(CrewFixture, "a module that a call has made is the program's a
   CHECK(crew.formations() == 1);
 }
 
+TEST_CASE("a module that a call has had fetched can be given other constants") {
+  LocalExecutor executor({.programs = PROGRAMS, .spare = 1});
+  auto source = std::make_unique<ExecutorCrews>(executor);
+  const auto variant = variant_of(test_module("makes_modules"), 1);
+  const std::string digest = digest_of(variant);
+  source->deploy(digest, variant);
+  Crew crew = take_crew(std::move(source), {.workers = 2});
+  const CrewFunction go = maker(crew, "go_on");
+  CHECK(value_of<Constants>(go.invoke(1, go_on(2, digest + ".say_constants"))).answer == 1);
+  const CrewFunction other = maker(crew, "specialise_other");
+  CHECK(other.invoke(1, std::as_bytes(std::span(digest))).output.empty());
+  CHECK(crew.formations() == 1);
+}
+
 TEST_CASE_FIXTURE(CrewFixture, "what a program loads does not drop what its calls have made") {
   Crew crew = take({.workers = 2});
   const CrewFunction specialise = maker(crew, "specialise_only");

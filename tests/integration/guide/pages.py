@@ -297,7 +297,7 @@ PAGES = {
     "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 15 + [whole_program, with_another],
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c] + [with_another] * 2 + [marked] * 3,
-    "moving-code.md": [with_another] + [whole_program] * 5,
+    "moving-code.md": [with_another] + [whole_program] * 8,
     "page.md": [orchid_commands, marked, marked, orchid_commands, settings()],
     "remote-memory.md": [marked, marked, cpp(), cpp(), c, whole_program, whole_program, cpp()],
 }

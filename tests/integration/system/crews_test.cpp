@@ -51,6 +51,41 @@ TEST_CASE_FIXTURE(SystemFixture, "a program takes a crew, sees it among its leas
   CHECK(Json::parse(user.get("/v1/leases")).at("leases").empty());
 }
 
+TEST_CASE_FIXTURE(SystemFixture, "a call goes on in a deployed function that nobody has loaded") {
+  deploy("brings_code");
+  deploy("walks_crew");
+  Client user = client();
+  const std::string digest = user.describe("walks_crew").version;
+  const std::string module = user.get("/v1/functions/walks_crew/module");
+  CHECK(user.get("/v1/functions/" + digest + "/module") == module);
+  CHECK(user.get("/v1/functions/" + digest.substr(0, 23) + "/module") == module);
+  for (const std::string& name : {std::string("sha256:") + std::string(64, '0'), digest + "0"})
+    check_clear(error_of([&] { (void)user.get("/v1/functions/" + name + "/module"); }),
+                ErrorKind::not_found);
+  check_clear(error_of([&] { (void)user.get("/v1/functions/sha256:0123/module"); }),
+              ErrorKind::bad_request);
+  if (are_workers_elsewhere()) return;
+  const Walk start{.left = 1000};
+  for (const std::string& name : {std::string("walks_crew.walk"), digest + ".walk",
+                                  "walks_crew.walk@" + digest.substr(digest.find(':') + 1)}) {
+    CAPTURE(name);
+    Crew crew = user.crew({.workers = 2, .within = std::chrono::seconds(20)});
+    const CrewFunction call = crew.function("brings_code.by_forward");
+    std::string input("\1\0\0\0", 4);
+    input += name + '\0';
+    input.append(reinterpret_cast<const char*>(&start), sizeof(start));
+    const Reply reply = call.invoke(2, input);
+    Walk end;
+    REQUIRE(reply.output.size() == sizeof(end));
+    std::memcpy(&end, reply.output.data(), sizeof(end));
+    CHECK(end.sum == 500 * 3 + 1);
+    const std::string nobody("\1\0\0\0nonesuch.walk\0", 18);
+    const Error error = error_of([&] { (void)call.invoke(2, nobody); });
+    check_clear(error, ErrorKind::function_error);
+    CHECK(contains(error.message(), "there is no function 'nonesuch'"));
+  }
+}
+
 TEST_CASE_FIXTURE(SystemFixture, "a traced call of a crew is shown with its path and its log") {
   if (are_workers_elsewhere()) return;
   deploy("walks_crew");

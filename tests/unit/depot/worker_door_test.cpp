@@ -97,4 +97,18 @@ TEST_CASE("modules are asked for by their digests, or without a name") {
   }
 }
 
+TEST_CASE("a module is fetched by its digest, the beginning of one, or its function's name") {
+  const std::string digest = "sha256:" + std::string(64, 'a');
+  const auto of = [](std::string name) {
+    return encode(
+        ServiceRequest{.ask = ServiceAsk::fetch_module, .sequence = 1, .name = std::move(name)});
+  };
+  for (const std::string& good : {digest, digest.substr(0, 23), std::string("weather"),
+                                  std::string("weather@0123456789abcdef")})
+    CHECK(is<WorkerDoor::Passes>(WorkerDoor(false).take(of(good))));
+  for (const std::string& bad : {std::string(), digest.substr(0, 22), digest.substr(0, 24),
+                                 std::string("weather.rain"), std::string("../weather")})
+    CHECK(is<WorkerDoor::Refused>(WorkerDoor(false).take(of(bad))));
+}
+
 }  // namespace orchid::executor

@@ -37,6 +37,20 @@ TEST_CASE("what does not exist is not found, and the message names what does") {
   CHECK(ambiguous.error().message.find("one, two") != std::string::npos);
 }
 
+TEST_CASE("a module is found by the beginning of its digest, whichever functions have it") {
+  FunctionRegistry registry({});
+  registry.put(tenant, make_version("f", 'a'), 1);
+  registry.put(tenant, make_version("f", 'b'), 2);
+  registry.put(tenant, make_version("g", 'a'), 3);
+  const FunctionTable& table = *registry.table();
+  const std::string digest = "sha256:" + std::string(64, 'a');
+  for (const std::string& prefix : {digest, digest.substr(0, 23)})
+    CHECK(table.find_digest(tenant, prefix).value()->version->digest == digest);
+  CHECK(table.find_digest(tenant, "sha256:").error().code == ErrorCode::bad_request);
+  CHECK(table.find_digest(tenant, digest + "a").error().code == ErrorCode::not_found);
+  CHECK(table.find_digest(tenant + 1, digest).error().code == ErrorCode::not_found);
+}
+
 TEST_CASE("a tenant does not see another tenant's function") {
   FunctionRegistry registry({});
   registry.put(tenant, make_version("f", 'a'), 1);

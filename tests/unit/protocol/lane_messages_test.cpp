@@ -15,6 +15,18 @@ T round_trip(const T& message) {
   return std::get<T>(*parsed);
 }
 
+TEST_CASE("what is said about a module that a call wants comes back as it was") {
+  CHECK(round_trip(LaneFetch{"count@012345"}).name == "count@012345");
+  const auto fetched = round_trip(LaneFetched{.name = "count", .digest = "sha256:x"});
+  CHECK(fetched.name == "count");
+  CHECK(fetched.digest == "sha256:x");
+  const auto none = round_trip(
+      LaneFetched{.name = "count", .digest = {}, .code = ErrorCode::not_found, .message = "no"});
+  CHECK(none.digest.empty());
+  CHECK(none.code == ErrorCode::not_found);
+  CHECK(none.message == "no");
+}
+
 TEST_CASE("every lane message comes back as it was") {
   const auto claim = round_trip(LaneClaim{.lease = {7, 42}, .secret = std::string(64, 'a')});
   CHECK(claim.lease == LeaseId{7, 42});

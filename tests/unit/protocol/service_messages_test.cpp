@@ -29,7 +29,8 @@ TEST_CASE("what a worker asks comes back as it was, in a packet of one size") {
   for (const ServiceAsk ask :
        {ServiceAsk::open_data, ServiceAsk::create_data, ServiceAsk::seal_data,
         ServiceAsk::publish_data, ServiceAsk::discard_data, ServiceAsk::open_memory,
-        ServiceAsk::create_module, ServiceAsk::make_module, ServiceAsk::share_module})
+        ServiceAsk::create_module, ServiceAsk::make_module, ServiceAsk::share_module,
+        ServiceAsk::fetch_module, ServiceAsk::locate_data})
     for (const std::size_t length : {std::size_t{0}, std::size_t{1}, longest_service_name}) {
       const ServiceRequest request = request_of(ask, std::string(length, 'n'));
       const std::string packet = encode(request);
@@ -63,7 +64,7 @@ TEST_CASE("a request of another size, version, kind or sequence, or with a wrong
   CHECK_FALSE(parse_service_request(good.substr(1)).has_value());
   CHECK_FALSE(parse_service_request(good + '\0').has_value());
   CHECK_FALSE(parse_service_request(with(good, 0, 2U)).has_value());
-  for (const int ask : {0, 10, 0xffff})
+  for (const int ask : {0, 12, 0xffff})
     CHECK_FALSE(parse_service_request(with(good, 4, static_cast<std::uint16_t>(ask))).has_value());
   // Longer than its room; shorter, with something behind it.
   CHECK_FALSE(parse_service_request(with(good, 6, std::uint16_t{89})).has_value());

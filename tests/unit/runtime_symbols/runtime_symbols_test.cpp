@@ -95,6 +95,7 @@ TEST_CASE("the host API is provided by the worker alone") {
   CHECK(is_host_api_symbol("orchid_output"));
   CHECK(is_host_api_symbol("orchid_data"));
   CHECK(is_host_api_symbol("orchid_forward"));
+  CHECK(is_host_api_symbol("orchid_forward_to_data"));
   CHECK(is_host_api_symbol("orchid_invoke_inline"));
   CHECK(is_host_api_symbol("orchid_spawn"));
   CHECK(is_host_api_symbol("orchid_then"));

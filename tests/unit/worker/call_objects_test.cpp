@@ -103,6 +103,37 @@ TEST_CASE("a name is asked for once in a call, and again in the next one") {
   CHECK(asked == 2);
 }
 
+TEST_CASE("where an object is is asked for once in a second, and refusals are not remembered") {
+  const DataId data = make_data_id();
+  std::vector<ServiceRequest> asked;
+  Worker worker([&](int socket, const ServiceRequest& request) {
+    asked.push_back(request);
+    if (request.name == "nonesuch")
+      return answer(socket, {.verdict = ServiceVerdict::refused,
+                             .sequence = request.sequence,
+                             .code = ErrorCode::not_found});
+    answer(socket, {.sequence = request.sequence, .data = data, .bytes = 3});
+  });
+  for (int times = 0; times < 2; ++times) {
+    CHECK(worker.objects.locate("weather").value() == 3);
+    CHECK(worker.objects.locate(to_string(data)).value() == 3);
+  }
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[0].ask == ServiceAsk::locate_data);
+  CHECK(asked[0].name == "weather");
+  CHECK(asked[1].name.empty());
+  CHECK(asked[1].data == data);
+  CHECK_FALSE(worker.objects.in_use());
+  CHECK(code_of_call(worker.objects.locate("nonesuch")) == ErrorCode::not_found);
+  CHECK(code_of_call(worker.objects.locate("nonesuch")) == ErrorCode::not_found);
+  CHECK(asked.size() == 4);
+  worker.clock.time += std::chrono::seconds(1);
+  CHECK(worker.objects.locate("weather").value() == 3);
+  CHECK(asked.size() == 5);
+  CHECK(code_of_call(worker.objects.locate("")) == ErrorCode::bad_request);
+  CHECK(code_of_call(worker.objects.locate(std::string(100, 'a'))) == ErrorCode::bad_request);
+}
+
 TEST_CASE("that a mapped object is opened by its id is told time and again, whatever the answer") {
   using std::chrono::seconds;
   int asked = 0;

@@ -71,6 +71,8 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
   switch (request.ask) {
     case ServiceAsk::open_data:
       return open(asker, request);
+    case ServiceAsk::locate_data:
+      return locate(asker, request);
     case ServiceAsk::create_data:
       return create(asker, ByteCount{request.bytes});
     case ServiceAsk::seal_data:
@@ -84,6 +86,7 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
     case ServiceAsk::create_module:
     case ServiceAsk::make_module:
     case ServiceAsk::share_module:
+    case ServiceAsk::fetch_module:
       break;
   }
 }
@@ -149,6 +152,7 @@ void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> off
 
 /// Nothing is read back for who would not get it.
 void DataOfCalls::give(const Asker& asker, const DataId& data) {
+  if (asker.locates) return tell_place(asker, data);
   if (!parts_.data.book().has_for(data, asker.tenant.uid, asker.worker))
     return give_from_memory(asker, data);
   parts_.data.prepare(data, disk_patience, [this, asker, data](const Result<void>& there) {
@@ -328,11 +332,6 @@ void DataOfCalls::accepted(const Question& question, const DataAccepted& message
 void DataOfCalls::obey(const DataDeclined& message) {
   auto question = questions_.extract(message.question);
   if (!question.empty()) decline(std::move(question.mapped()), {message.code, message.message});
-}
-
-void DataOfCalls::decline(Question question, const Failure& why) {
-  for (const DataId& data : question.offered) parts_.data.discard(data);
-  refuse(question.asker, why);
 }
 
 void DataOfCalls::begin(bool names_data, bool resumed) {

@@ -66,6 +66,7 @@ class DataOfCalls {
     std::uint64_t worker = 0;
     std::uint32_t sequence = 0;
     Answer answer;
+    bool locates = false;  // it asks where the object is, and not for it
   };
   /// After a name.
   struct Wanted {
@@ -82,6 +83,8 @@ class DataOfCalls {
     std::vector<DataId> offered;  // empty: it is after a name
   };
   void open(const Asker& asker, const ServiceRequest& request);
+  void locate(Asker asker, const ServiceRequest& request);
+  void tell_place(const Asker& asker, const DataId& data) const;
   void find(const Asker& asker, std::string reference);
   void send(Wanted wanted);
   void send_waiting();

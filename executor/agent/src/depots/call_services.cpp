@@ -17,6 +17,7 @@ void serve_calls(DepotPool& depots, const CallServices& services, WorkerPool& wo
       case ServiceAsk::create_module:
       case ServiceAsk::make_module:
       case ServiceAsk::share_module:
+      case ServiceAsk::fetch_module:
         return services.modules.ask(depot.tenant(), message.worker, message.request, answer);
       default:
         return services.data.ask(depot.tenant(), message.worker, message.request, answer);

@@ -18,7 +18,7 @@ class ModuleService {
 
   /// Once, with the descriptor that goes with it (-1: none does); its sequence is the request's.
   using Answer = std::function<void(const ServiceAnswer&, int descriptor)>;
-  /// `request`: create_module, make_module or share_module.
+  /// `request`: create_module, make_module, share_module or fetch_module.
   virtual void ask(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
                    const Answer& answer) = 0;
   virtual void worker_ended(std::uint64_t worker) = 0;

@@ -60,15 +60,55 @@ std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
 }
 
 void LaneSession::fetch_module(const std::string& digest, ModuleFetches::Fetched fetched) {
+  // A call has made it, and nobody has its bytes; or a call has had it fetched.
   if (made_.contains(digest))
-    return fetched(fail(ErrorCode::unsupported,
-                        "the module was made by a function, and only one that the program has "
-                        "loaded can get other constants: name that one by its digest"));
+    return look_up_module(digest, [fetched](Result<FetchedModule> found) {
+      if (found || found.error().code != ErrorCode::not_found) return fetched(std::move(found));
+      fetched(fail(ErrorCode::unsupported,
+                   "the module was made by a function, and only one that the program has loaded, "
+                   "or that is deployed, can get other constants: name that one by its digest"));
+    });
   if (worker_ == nullptr || worker_->find_slot(digest) == nullptr)
     return fetched(
         fail(ErrorCode::not_found, "the crew has not loaded that module (Crew::function)"));
   if (fetches_.add(digest, std::move(fetched), std::chrono::steady_clock::now()))
     send(LaneNeedCode{digest});
+}
+
+void LaneSession::look_up_module(const std::string& name, ModuleFetches::Fetched fetched) {
+  if (look_ups_.add(name, std::move(fetched), std::chrono::steady_clock::now()))
+    send(LaneFetch{name});
+}
+
+/// False: it is about something else.
+bool LaneSession::take_module_message(const LaneMessage& message, Packet& packet) {
+  const std::size_t files = packet.descriptors.size();
+  if (const auto* code = std::get_if<LaneCode>(&message); code != nullptr && files == 1) {
+    provide(code->digest, std::move(packet.descriptors.front()));
+    return true;
+  }
+  const auto* fetched = std::get_if<LaneFetched>(&message);
+  if (fetched == nullptr || files != (fetched->digest.empty() ? 0 : 1)) return false;
+  looked_up(*fetched, files == 0 ? UniqueFd() : std::move(packet.descriptors.front()));
+  return true;
+}
+
+/// What nobody waits for any more is dropped.
+void LaneSession::looked_up(const LaneFetched& message, UniqueFd module) {
+  const bool named_by_digest = message.name.find(':') != std::string::npos;
+  const bool fits =
+      is_digest(message.digest) && (!named_by_digest || message.digest.starts_with(message.name));
+  for (const ModuleFetches::Fetched& fetched : look_ups_.take(message.name)) {
+    if (message.digest.empty())
+      fetched(fail(message.code, message.message));
+    else if (!fits)
+      fetched(
+          fail(ErrorCode::bad_request, "the program has sent another module than was asked for"));
+    else if (auto copy = duplicate(module.get()))
+      fetched(FetchedModule{.bytes = std::move(*copy), .digest = message.digest});
+    else
+      fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
+  }
 }
 
 /// True: nobody else waits for it.
@@ -77,7 +117,7 @@ bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module
   if (waiting.empty()) return false;
   for (const ModuleFetches::Fetched& fetched : waiting) {
     if (auto copy = duplicate(module.get()))
-      fetched(std::move(*copy));
+      fetched(FetchedModule{.bytes = std::move(*copy), .digest = digest});
     else
       fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
   }

@@ -71,9 +71,7 @@ void LaneSession::from_client(Packet& packet) {
   if (take_data_message(*message)) return;
   if (!lease_) return refuse({ErrorCode::denied, "the first message must be a claim"});
   if (const auto* announced = std::get_if<LaneAnnounce>(&*message)) return announce(*announced);
-  if (const auto* code = std::get_if<LaneCode>(&*message);
-      code != nullptr && packet.descriptors.size() == 1)
-    return provide(code->digest, std::move(packet.descriptors.front()));
+  if (take_module_message(*message, packet)) return;
   if (const auto* cancel = std::get_if<LaneCancel>(&*message)) {
     if (cancellations_.size() == most_cancellations) cancellations_.erase(cancellations_.begin());
     cancellations_.try_emplace(cancel->request);
@@ -157,6 +155,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   retire_by_.reset();
   made_.clear();
   fetches_.clear();
+  look_ups_.clear();
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
@@ -297,6 +296,7 @@ void LaneSession::watch(MonotonicTime now) {
   if (swap_by_) swap_worker(now);
   worker_->tell_unmaps(now);
   fetches_.expire(now);
+  look_ups_.expire(now);
   watch_loads(now, is_in_call(run_state_of(word)));
   if (!is_in_call(run_state_of(word))) return watch_memory(now);
   tell_progress(now);

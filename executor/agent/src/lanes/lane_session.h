@@ -122,6 +122,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// The bytes of a module that its client has loaded. Errors: `not_found`: it has not;
   /// `unsupported`: a function has made it; `timed_out`: they do not come.
   void fetch_module(const std::string& digest, ModuleFetches::Fetched fetched);
+  /// Any module that its client can get, named as in LaneFetch. Errors: what the client says;
+  /// `timed_out`: it says nothing.
+  void look_up_module(const std::string& name, ModuleFetches::Fetched fetched);
 
  private:
   [[nodiscard]] bool takes_module(const std::string& digest);
@@ -169,6 +172,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   [[nodiscard]] WorkerProcess::LoadDone when_made_loaded(const std::string& digest,
                                                          const CodeService::Code& code);
   [[nodiscard]] bool take_fetched(const std::string& digest, const UniqueFd& module);
+  [[nodiscard]] bool take_module_message(const LaneMessage& message, Packet& packet);
+  void looked_up(const LaneFetched& message, UniqueFd module);
   void improve_later(const std::string& digest);
   void tell_compiling(const std::string& digest);
   /// A module that is to be loaded, and how often that has been tried.
@@ -237,6 +242,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Modules of its worker that functions have made, and its client has not asked for.
   std::set<std::string> made_;
   ModuleFetches fetches_;
+  ModuleFetches look_ups_;  // by other names; none of them is loaded for the client itself
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
   std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did

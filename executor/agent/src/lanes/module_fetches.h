@@ -17,23 +17,29 @@
 
 namespace orchid::executor {
 
+/// What a client has sent.
+struct FetchedModule {
+  UniqueFd bytes;
+  std::string digest;  // as the client says: whoever compiles them looks
+};
+
 /// Pure. Owned by its session. What is forgotten is not told.
 class ModuleFetches {
  public:
   /// A client has what it is asked for: it loaded it.
   static constexpr std::chrono::seconds patience{10};
-  using Fetched = std::function<void(Result<UniqueFd> bytes)>;
+  using Fetched = std::function<void(Result<FetchedModule> module)>;
 
   /// True: the client is to be asked for it.
-  [[nodiscard]] bool add(const std::string& digest, Fetched fetched, MonotonicTime now) {
+  [[nodiscard]] bool add(const std::string& name, Fetched fetched, MonotonicTime now) {
     const auto [waiting, is_new] =
-        waiting_.try_emplace(digest, Waiting{.due = now + patience, .fetched = {}});
+        waiting_.try_emplace(name, Waiting{.due = now + patience, .fetched = {}});
     waiting->second.fetched.push_back(std::move(fetched));
     return is_new;
   }
   /// Who waits for what has come.
-  [[nodiscard]] std::vector<Fetched> take(const std::string& digest) {
-    auto waiting = waiting_.extract(digest);
+  [[nodiscard]] std::vector<Fetched> take(const std::string& name) {
+    auto waiting = waiting_.extract(name);
     return waiting.empty() ? std::vector<Fetched>() : std::move(waiting.mapped().fetched);
   }
   /// Tells those who have waited for too long that nothing comes. They may ask again.
@@ -60,7 +66,7 @@ class ModuleFetches {
     MonotonicTime due;
     std::vector<Fetched> fetched;
   };
-  std::map<std::string, Waiting> waiting_;  // by digest
+  std::map<std::string, Waiting> waiting_;  // by digest, or however it is named
 };
 
 }  // namespace orchid::executor

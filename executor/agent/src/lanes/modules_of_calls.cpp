@@ -56,7 +56,7 @@ void ModulesOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
   const bool again = making.sequence == request.sequence;
   if (again && making.waits) return;
   if (again && request.ask != ServiceAsk::create_module) {
-    const bool with_code = request.ask == ServiceAsk::make_module && making.code &&
+    const bool with_code = request.ask != ServiceAsk::share_module && making.code &&
                            making.answered.verdict == ServiceVerdict::done;
     return answer(making.answered, with_code ? making.code->file->get() : -1);
   }
@@ -64,11 +64,14 @@ void ModulesOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
   making.waits = true;
   const auto session = lanes_.session_of(worker);
   if (session == nullptr || !session->crew())
-    return refuse(worker, request.sequence,
-                  {ErrorCode::bad_request,
-                   "only a call of a crew makes modules: call the function through Client::crew"},
-                  answer);
-  if (session->crew_is_elsewhere())
+    return refuse(
+        worker, request.sequence,
+        {ErrorCode::bad_request,
+         "only a call of a crew makes or fetches modules: call the function through Client::crew"},
+        answer);
+  const bool makes =
+      request.ask == ServiceAsk::create_module || request.ask == ServiceAsk::make_module;
+  if (makes && session->crew_is_elsewhere())
     return refuse(worker, request.sequence,
                   {ErrorCode::unsupported,
                    "calls of a crew at several executors make no modules: its other members could "
@@ -81,6 +84,7 @@ void ModulesOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
     }
   if (request.ask == ServiceAsk::create_module) return create(worker, request, answer);
   if (request.ask == ServiceAsk::make_module) return make(tenant, worker, request, answer);
+  if (request.ask == ServiceAsk::fetch_module) return fetch(tenant, worker, request, answer);
   share(worker, request, answer);
 }
 
@@ -158,10 +162,7 @@ void ModulesOfCalls::look_at(const LeaseTenant& tenant, std::uint64_t worker,
                                  ? digest_of(mapped->bytes())
                                  : digest_with(request.name, as_text(mapped->bytes()));
   const TenantModule module{.tenant = tenant.uid, .digest = digest};
-  const auto done = [this, asked = Asked{worker, request.sequence}, module,
-                     answer](const Result<CodeService::Code>& code) {
-    made(asked, module, code, answer);
-  };
+  const auto done = when_made({worker, request.sequence}, module, answer);
   // What is here already is compiled for nobody.
   if (code_.find(module, done)) return;
   if (!request.name.empty())
@@ -197,9 +198,9 @@ void ModulesOfCalls::specialise(const TenantModule& module, std::uint64_t worker
   if (!reserved) return done(fail(reserved.error()));
   if (auto parsed = parse_constants(parts.constants); !parsed) return done(fail(parsed.error()));
   lanes_.session_of(worker)->fetch_module(
-      parts.base, [this, module, parts, reserved = *reserved, done](Result<UniqueFd> bytes) {
-        if (!bytes) return done(fail(bytes.error()));
-        fetched(module, parts, std::move(*bytes), reserved, done);
+      parts.base, [this, module, parts, reserved = *reserved, done](Result<FetchedModule> found) {
+        if (!found) return done(fail(found.error()));
+        fetched(module, parts, std::move(found->bytes), reserved, done);
       });
 }
 
@@ -215,6 +216,33 @@ void ModulesOfCalls::fetched(const TenantModule& module, const Parts& parts, Uni
           reserved, done);
   const MonotonicTime end = clock_now();
   quota_.spend(module.tenant, end - start, end);
+}
+
+CodeService::Done ModulesOfCalls::when_made(const Asked& asked, const TenantModule& module,
+                                            const Answer& answer) {
+  return [this, asked, module, answer](const Result<CodeService::Code>& code) {
+    made(asked, module, code, answer);
+  };
+}
+
+/// Code that is here already needs nobody. All else comes from the client, which asks the gateway
+/// for what it does not have: it can get no module but its own user's. It is compiled as what a
+/// client loads is, so it costs nothing of what functions may have compiled.
+void ModulesOfCalls::fetch(const LeaseTenant& tenant, std::uint64_t worker,
+                           const ServiceRequest& request, const Answer& answer) {
+  Making& making = makings_[worker];
+  drop_room(making);
+  making.code.reset();
+  const Asked asked{worker, request.sequence};
+  const TenantModule named{.tenant = tenant.uid, .digest = request.name};
+  if (is_digest(request.name) && code_.find(named, when_made(asked, named, answer))) return;
+  lanes_.session_of(worker)->look_up_module(
+      request.name, [this, named, asked, answer](Result<FetchedModule> found) {
+        if (!found) return made(asked, named, fail(std::move(found.error())), answer);
+        const TenantModule module{.tenant = named.tenant, .digest = found->digest};
+        const auto done = when_made(asked, module, answer);
+        if (!code_.find(module, done)) code_.compile(module, std::move(found->bytes), done);
+      });
 }
 
 void ModulesOfCalls::made(const Asked& asked, const TenantModule& module,

@@ -70,6 +70,10 @@ class ModulesOfCalls final : public ModuleService {
                   const CodeService::Done& done);
   void fetched(const TenantModule& module, const Parts& parts, UniqueFd bytes,
                const Reserved& reserved, const CodeService::Done& done);
+  void fetch(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
+             const Answer& answer);
+  [[nodiscard]] CodeService::Done when_made(const Asked& asked, const TenantModule& module,
+                                            const Answer& answer);
   void made(const Asked& asked, const TenantModule& module, const Result<CodeService::Code>& code,
             const Answer& answer);
   void share(std::uint64_t worker, const ServiceRequest& request, const Answer& answer);

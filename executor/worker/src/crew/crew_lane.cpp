@@ -51,6 +51,13 @@ transport::LaneRequest CrewLane::request_of(std::span<std::byte> input) const {
   return request;
 }
 
+/// At least 1 is left: 0 would be no deadline.
+void CrewLane::spend(std::chrono::nanoseconds time) {
+  if (call_.deadline_ns == 0) return;
+  const auto spent = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  call_.deadline_ns = spent < call_.deadline_ns ? call_.deadline_ns - spent : 1;
+}
+
 Result<std::optional<transport::LaneRequest>> CrewLane::receive() {
   try {
     return take();
@@ -185,8 +192,10 @@ std::optional<CrewLane::Refusal> CrewLane::find_fault(const Move& move, Next& ne
   const LoadedModule* const own = parts_.modules.find_key(next.module);
   const auto found = parts_.modules.find_entry(move.entry, own == nullptr ? no_slot : own->slot);
   if (!found)
-    return Refusal{.outcome = Outcome::function_error,
-                   .message = "orchid_forward: " + found.error().message};
+    return Refusal{
+        .outcome = Outcome::function_error,
+        .message = "orchid_forward: " +
+                   (move.missing.empty() ? found.error().message : std::string(move.missing))};
   next.module = found->module->key;
   next.entry = found->number;
   return std::nullopt;
@@ -204,6 +213,13 @@ const std::optional<CrewLane::Refusal>& CrewLane::go_on(const Move& move) {
   if (!move.input.empty()) std::memmove(place.data(), move.input.data(), move.input.size());
   next.input = place.first(move.input.size());
   next_ = next;
+  return refusal_;
+}
+
+const std::optional<CrewLane::Refusal>& CrewLane::cannot_go_on(std::string why) {
+  if (spawn_refused_) return refusal_;
+  next_.reset();
+  refusal_ = {.outcome = Outcome::function_error, .message = std::move(why)};
   return refusal_;
 }
 

@@ -3,6 +3,7 @@
 // children have answered.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,6 +52,11 @@ class CrewLane final : public transport::LaneWorker {
     return request_of(request.input);
   }
 
+  /// Of the request that was received last, when its module is not here.
+  [[nodiscard]] std::uint64_t module_key() const { return crew::module_key_of(call_); }
+  /// So much of its time has gone before it could run.
+  void spend(std::chrono::nanoseconds time);
+
   [[nodiscard]] const transport::CrewEnd::Place& place() const { return end_.place(); }
   /// Its members at other executors. Errors: `system`, `bad_request`.
   [[nodiscard]] Result<void> join(std::unique_ptr<transport::CrewMesh> mesh) {
@@ -62,6 +68,7 @@ class CrewLane final : public transport::LaneWorker {
     std::uint32_t member = 0;
     std::string_view entry;  // ModuleTable::find_entry; empty: the same one
     std::span<const std::byte> input;
+    std::string_view missing = {};  // why the module of that is not here; empty: not known
   };
   struct Refusal {
     Outcome outcome = Outcome::function_error;
@@ -70,11 +77,14 @@ class CrewLane final : public transport::LaneWorker {
   /// Copies the input to where that member will read it; a later step replaces it. Nothing: it will
   /// go on there when it has returned. A refusal ends the call, whatever it returns.
   [[nodiscard]] const std::optional<Refusal>& go_on(const Move& move);
+  /// The call fails, whatever it returns, unless it asks for something else that is possible.
+  [[nodiscard]] const std::optional<Refusal>& cannot_go_on(std::string why);
   /// A child of the running call, and what it goes on with when all have answered. They begin when
   /// it has returned. Refused as above.
   struct Wish {
     std::string_view function;  // ModuleTable::find_entry
     std::span<const std::byte> input;
+    std::string_view missing = {};  // as in Move
   };
   [[nodiscard]] const std::optional<Refusal>& spawn(const Wish& wish);
   [[nodiscard]] const std::optional<Refusal>& then(const Wish& wish);

@@ -164,7 +164,9 @@ std::optional<CrewLane::Refusal> CrewLane::make_step(std::string_view asked, con
                     to_string(ByteCount{wish.input.size()}), to_string(crew::payload_size)));
   const LoadedModule* const own = parts_.modules.find_key(crew::module_key_of(call_));
   const auto entry = parts_.modules.find_entry(wish.function, own == nullptr ? no_slot : own->slot);
-  if (!entry) return refuse(Outcome::function_error, entry.error().message);
+  if (!entry)
+    return refuse(Outcome::function_error,
+                  wish.missing.empty() ? std::string_view(entry.error().message) : wish.missing);
   const SpawnBook::Limits& most = book_.limits();
   if (!book_.has_room(spawned_.size() + 1, spawned_bytes_ + wish.input.size()) ||
       !step.input.assign(wish.input))

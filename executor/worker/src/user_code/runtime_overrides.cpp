@@ -146,7 +146,7 @@ void* find(std::span<const Override> overrides, std::string_view name) {
 
 /// Of orchid/function.h and orchid/kernel.h.
 void* find_host_function(std::string_view name) {
-  static const std::array<Override, 42> functions{{
+  static const std::array<Override, 43> functions{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -163,6 +163,7 @@ void* find_host_function(std::string_view name) {
       {"orchid_deploy_module", address_of(orchid_deploy_module)},
       {"orchid_specialise", address_of(orchid_specialise)},
       {"orchid_forward", address_of(orchid_forward)},
+      {"orchid_forward_to_data", address_of(orchid_forward_to_data)},
       {"orchid_member", address_of(orchid_member)},
       {"orchid_member_count", address_of(orchid_member_count)},
       {"orchid_invocation_id", address_of(orchid_invocation_id)},

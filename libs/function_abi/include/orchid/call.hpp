@@ -37,6 +37,11 @@ class Call {
                              const char* entry = nullptr) {
     return orchid_forward(call_, member, entry, input.data(), input.size()) == ORCHID_OK;
   }
+  /// The call goes on where the data object `data` is: orchid_forward_to_data in function.h.
+  [[nodiscard]] bool forward_to_data(const char* data, std::span<const std::byte> input,
+                                     const char* entry = nullptr) {
+    return orchid_forward_to_data(call_, data, entry, input.data(), input.size()) == ORCHID_OK;
+  }
   /// A child of this call, and what the call goes on with when all of them have answered:
   /// orchid_spawn and orchid_then in function.h. False: the call fails.
   [[nodiscard]] bool spawn(const char* function, std::span<const std::byte> input) {

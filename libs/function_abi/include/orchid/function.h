@@ -159,6 +159,14 @@ int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const cha
 int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, const void* bytes,
                        size_t size);
 
+/* The same, and the call goes on at a member that is on a host which has the data object `data` (a
+ * name or an id, as for orchid_data_open): at one that has it mapped, if there is one, and else at
+ * the same one each time. It opens the object there. Where an object is is asked for, and then
+ * remembered for a second. Fails also when there is no such object, or when no member of the crew
+ * is on a host that has it. */
+int32_t orchid_forward_to_data(orchid_call* call, const char* data, const char* entry,
+                               const void* bytes, size_t size);
+
 /* Another entry runs here and now, in this worker, and returns: a part of the call, as a C function
  * would be. Deadline, cancellation, log and data objects that are opened or made are those of the
  * call; what orchid_data() finds is not. `function`: "E" is an entry of the same module, or else of
@@ -361,6 +369,30 @@ extern __attribute__((visibility("hidden"))) const unsigned char ORCHID_MODULE_E
                                                             ORCHID_UNUSED const void* input, \
                                                             ORCHID_UNUSED size_t input_size)
 #endif
+
+/* The source's part of the entry E, both optional: it runs in the program that begins a call of a
+ * crew in place (orchid::CrewMember::invoke_in_place in orchid/crew.h), which is linked with this
+ * file, as orchid_add_functions does. A worker never runs it. `source` is what the program hands
+ * over.
+ *
+ * ORCHID_SOURCE_SIZE(E): how many bytes the input will have at most; without it 64 KiB.
+ * ORCHID_SOURCE_FILL(E): writes the input to `input`, which is where E will read it: zeroed by
+ * nobody, aligned to 64 bytes. *size is how many bytes there is room for, and then how many it has
+ * written. Anything but ORCHID_OK: the call fails with that status, and does not begin. Without it
+ * the input is a copy of `source`. It runs again when the call begins again. It must not call the
+ * crew. */
+#ifdef ORCHID_DEVICE
+#define ORCHID_SOURCE_PART ORCHID_UNUSED static
+#else
+#define ORCHID_SOURCE_PART ORCHID_EXTERN_C ORCHID_EXPORT
+#endif
+#define ORCHID_SOURCE_SIZE(name)                                                        \
+  ORCHID_SOURCE_PART size_t orchid_source_size_##name(ORCHID_UNUSED const void* source, \
+                                                      ORCHID_UNUSED size_t source_size)
+#define ORCHID_SOURCE_FILL(name)                                          \
+  ORCHID_SOURCE_PART int32_t orchid_source_fill_##name(                   \
+      ORCHID_UNUSED const void* source, ORCHID_UNUSED size_t source_size, \
+      ORCHID_UNUSED void* input, ORCHID_UNUSED size_t* size)
 
 /* For headers: another file of the program has the entry E, and orchid_embedded_E names it. C++ has
  * ORCHID_DECLARE_FUNCTION (orchid/embedded.h) for typed ones. */

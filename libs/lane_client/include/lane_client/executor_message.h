@@ -11,7 +11,7 @@ namespace orchid::lane_client {
 /// For std::visit: each driver has a `hear` of each.
 using ExecutorMessage =
     std::variant<LaneClaimed, LaneRefused, LaneNeedCode, LaneCompiling, LaneSlot, LaneRejected,
-                 LaneProgress, LaneEnded, LaneAttached, LaneNotAttached>;
+                 LaneProgress, LaneEnded, LaneAttached, LaneNotAttached, LaneFetch>;
 /// Errors: `bad_request`, also for what only clients say.
 [[nodiscard]] Result<ExecutorMessage> parse_executor_message(std::string_view text);
 

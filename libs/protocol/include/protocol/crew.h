@@ -2,6 +2,7 @@
 // (docs/PROTOCOL.md §4, "Crews"): the fields of a CallHeader that mean something else there.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "foundation/units.h"
@@ -56,6 +57,17 @@ constexpr std::uint32_t window_places = 256;
   for (const char digit : digest.substr(start, digits))
     key = key << 4 | static_cast<std::uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
   return key;
+}
+/// So a member asks for a module of which it has only that: "sha256:" and the first 16 digits.
+[[nodiscard]] inline std::string name_of_key(std::uint64_t key) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name = "sha256:";
+  for (int shift = 60; shift >= 0; shift -= 4) name += digits[key >> shift & 15];
+  return name;
+}
+[[nodiscard]] inline bool is_name_of_key(std::string_view name) {
+  return name.size() == std::string_view("sha256:").size() + 16 &&
+         name == name_of_key(module_key(name));
 }
 constexpr void set_module_key(CallHeader& header, std::uint64_t key) {
   header.slot = static_cast<std::uint32_t>(key);

@@ -104,6 +104,15 @@ struct LaneDetach {
   std::vector<DataId> data;
 };
 
+/// Answers `LaneFetch`: with one descriptor, the bytes of the module `digest`; or without, and with
+/// an empty `digest`: why there are none.
+struct LaneFetched {
+  std::string name;
+  std::string digest;
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
 // From the executor.
 
 /// Within a host it comes with three descriptors: lane memory, eventfd that wakes the worker,
@@ -139,6 +148,13 @@ struct LaneRefused {
 
 struct LaneNeedCode {
   std::string digest;
+};
+
+/// A call of the client's crew wants a module that the client may not have loaded. `name`: its
+/// digest, or the first 16 digits of that ("sha256:" and these), or a deployed function ("N",
+/// "N@VERSION").
+struct LaneFetch {
+  std::string name;
 };
 
 /// The module waits for a compiler, or is being compiled. `LaneSlot` or `LaneRejected` follows.
@@ -220,7 +236,7 @@ using LaneMessage =
     std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
                  LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneProgress,
                  LaneEnded, LaneOpenData, LaneData, LaneAttach, LaneDetach, LaneAttached,
-                 LaneNotAttached, LaneWire, LaneWired>;
+                 LaneNotAttached, LaneWire, LaneWired, LaneFetch, LaneFetched>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

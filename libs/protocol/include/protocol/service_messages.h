@@ -30,6 +30,12 @@ enum class ServiceAsk : std::uint16_t {
   /// one (constants.h). Its code, in `message` its digest, and in `bytes` its CompileTier.
   make_module = 8,
   share_module = 9,  // the crew is to have the module `name`: in `bytes` its place in this worker
+  /// A call of a crew wants the module `name`, which this worker does not have: a digest, the first
+  /// 16 digits of one, or a deployed function. Answered as make_module is.
+  fetch_module = 10,
+  /// Which member of the crew is to go on with the object of open_data: in `bytes` its number, in
+  /// `data` the object's id.
+  locate_data = 11,
 };
 
 /// `sequence`: not 0, and another one than that of the request before.
@@ -38,7 +44,8 @@ struct ServiceRequest {
   std::uint32_t sequence = 0;
   DataId data{};
   std::uint64_t bytes = 0;
-  /// "NAME", "NAME@VERSION", a lease or a digest; at most `longest_service_name`.
+  /// "NAME", "NAME@VERSION", a lease, a digest or the beginning of one; at most
+  /// `longest_service_name`.
   std::string name{};
   friend bool operator==(const ServiceRequest&, const ServiceRequest&) = default;
 };

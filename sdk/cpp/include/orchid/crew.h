@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <span>
@@ -24,6 +25,16 @@
 #include "orchid/error.h"
 #include "orchid/invocation.h"
 #include "orchid/lease.h"
+
+/// In the program, at namespace scope: `orchid_source_E` is the source's part of the entry E, whose
+/// file is linked with it (orchid_add_functions does that).
+#define ORCHID_DECLARE_SOURCE(name)                                                          \
+  extern "C"                                                                                 \
+      __attribute__((weak)) std::size_t orchid_source_size_##name(const void*, std::size_t); \
+  extern "C" __attribute__((weak)) std::int32_t orchid_source_fill_##name(                   \
+      const void*, std::size_t, void*, std::size_t*);                                        \
+  inline const ::orchid::SourcePart orchid_source_##name{&orchid_source_size_##name,         \
+                                                         &orchid_source_fill_##name};
 
 namespace orchid {
 
@@ -85,6 +96,42 @@ class CrewFunction {
   std::string name_;
 };
 
+/// The source's part of an entry: ORCHID_SOURCE_SIZE and ORCHID_SOURCE_FILL in orchid/function.h.
+/// Either may be null.
+struct SourcePart {
+  std::size_t (*size)(const void* source, std::size_t source_size) = nullptr;
+  std::int32_t (*fill)(const void* source, std::size_t source_size, void* input,
+                       std::size_t* size) = nullptr;
+};
+
+/// One member of a crew, as a place where calls begin. A cheap value; any thread. All members throw
+/// `orchid::Error`.
+class CrewMember {
+ public:
+  [[nodiscard]] unsigned number() const { return number_; }
+
+  /// Writes the input into `room`, in place, and returns how many bytes it has written.
+  using Fill = std::function<std::size_t(std::span<std::byte> room)>;
+  /// As CrewFunction::invoke, but for the input: `fill` writes it to where the member reads it, so
+  /// that nothing is copied. It runs when the call begins, and again when the call begins again,
+  /// in any thread, while the crew's other calls wait to be begun: it must not use the crew. What
+  /// it throws, this throws.
+  Reply invoke_in_place(const CrewFunction& function, const Fill& fill,
+                        const CrewCallOptions& options = {}) const;
+  /// The same by the part of the function's module that is the source's, which this program is
+  /// linked with (ORCHID_DECLARE_SOURCE). What is missing in `part` is done as function.h says.
+  Reply invoke_in_place(const CrewFunction& function, const SourcePart& part,
+                        std::span<const std::byte> source,
+                        const CrewCallOptions& options = {}) const;
+
+ private:
+  friend class Crew;
+  CrewMember(std::shared_ptr<sdk::CrewCore> core, unsigned number)
+      : core_(std::move(core)), number_(number) {}
+  std::shared_ptr<sdk::CrewCore> core_;  // shared with the crew
+  unsigned number_;
+};
+
 /// The right to a crew until it is released, which the destructor does. When a member is lost, the
 /// crew is formed anew, and calls that were under way are begun again, unless `at_most_once`: what
 /// functions keep in globals is lost then, at all members. A movable handle; any thread. All
@@ -99,6 +146,8 @@ class Crew {
   [[nodiscard]] std::string id() const;
   /// As many as it was granted: from `at_least` to `workers`. Another lease may have other ones.
   [[nodiscard]] unsigned members() const;
+  /// From 1 to the number of members.
+  [[nodiscard]] CrewMember member(unsigned number) const;
   /// How often it was formed: 1 as long as no member was lost.
   [[nodiscard]] unsigned formations() const;
   /// Process ids by member, from 1, for tools that look at them; empty while it is being formed.

@@ -62,6 +62,13 @@ Crew::~Crew() {
 }
 std::string Crew::id() const { return core_->id(); }
 unsigned Crew::members() const { return core_->members(); }
+CrewMember Crew::member(unsigned number) const {
+  if (number == crew::client_member || number > core_->members())
+    refuse(ErrorKind::bad_request, "there is no member " + std::to_string(number) +
+                                       ": this crew's members are 1 to " +
+                                       std::to_string(core_->members()));
+  return {core_, number};
+}
 unsigned Crew::formations() const { return core_->formations(); }
 std::vector<std::int64_t> Crew::pids() const { return core_->pids(); }
 void Crew::release() { core_->release(); }
@@ -126,13 +133,18 @@ std::shared_ptr<sdk::CrewCall> sdk::CrewAccess::call_of(const CrewFunction& func
 
 Reply CrewFunction::invoke(unsigned member, std::span<const std::byte> input,
                            const CrewCallOptions& options) const {
-  const auto start = std::chrono::steady_clock::now();
   const auto call = sdk::CrewAccess::call_of(*this, member, input, options);
+  return sdk::CrewAccess::wait_for(*core_, call, options.stop);
+}
+
+Reply sdk::CrewAccess::wait_for(CrewCore& core, const std::shared_ptr<CrewCall>& call,
+                                const std::stop_token& stop) {
+  const auto start = std::chrono::steady_clock::now();
   std::future<Reply> result = call->result.get_future();
-  core_->submit(call);
-  const std::stop_callback cancel(options.stop, [&] { core_->cancel(call); });
-  core_->drive_for(call);
-  if (result.wait_until(call->due) == std::future_status::timeout) core_->look_closely();
+  core.submit(call);
+  const std::stop_callback cancel(stop, [&] { core.cancel(call); });
+  core.drive_for(call);
+  if (result.wait_until(call->due) == std::future_status::timeout) core.look_closely();
   Reply reply = result.get();
   reply.timing.total = std::chrono::steady_clock::now() - start;
   return reply;

@@ -16,6 +16,12 @@ struct CrewAccess {
   static std::shared_ptr<CrewCall> call_of(const CrewFunction& function, unsigned member,
                                            std::span<const std::byte> input,
                                            const CrewCallOptions& options);
+  /// Hands it over and waits for its result, which may be an exception.
+  static Reply wait_for(CrewCore& core, const std::shared_ptr<CrewCall>& call,
+                        const std::stop_token& stop);
+  static const std::shared_ptr<CrewCore>& core_of(const CrewFunction& function) {
+    return function.core_;
+  }
 };
 
 }  // namespace orchid::sdk

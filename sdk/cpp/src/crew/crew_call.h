@@ -2,11 +2,13 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -38,6 +40,10 @@ struct CrewCall {
   std::uint16_t entry = 0;
   std::uint32_t member = 0;  // where it begins
   std::vector<std::byte> input;
+  /// Instead of that: what writes it to where the member reads it, at most `most` bytes. It lives
+  /// as long as its caller waits.
+  std::function<std::size_t(std::span<std::byte>)> fill;
+  std::size_t most = 0;
   MonotonicTime asked;
   MonotonicTime due;
   bool at_most_once = false;

@@ -131,9 +131,10 @@ bool CrewCore::send(const std::shared_ptr<CrewCall>& call) {
   crew::set_hops(header, call->hops);
   crew::set_once(header, call->at_most_once);
   crew::set_traced(header, call->traced);
+  const auto payload = build(*call, header.request_id);
+  if (!payload) return true;
   give_kept_answers(*call, header.request_id);
-  if (auto sent = end_->send(header, {.to = call->member, .payload = call->input, .log = {}});
-      !sent) {
+  if (auto sent = end_->send(header, {.to = call->member, .payload = *payload, .log = {}}); !sent) {
     break_up(sent.error().message);
     return false;
   }

@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -90,6 +92,7 @@ class CrewCore {
   void hear_slot(std::size_t index, const LaneSlot& slot);
   void hear_rejected(const LaneRejected& rejected);
   void need_code(std::size_t index, const std::string& digest);
+  void want_module(std::size_t index, const std::string& name);
   void send_code(CrewModule& module);
   void announce(const CrewModule& module);
   void advance(Lock& lock);
@@ -114,10 +117,13 @@ class CrewCore {
   void take_lease(Lock& lock);
   void tell_traced(Lock& lock);
   void fetch(Lock& lock, const std::shared_ptr<CrewModule>& module);
+  void look_up(Lock& lock, const std::string& name);
 
   // Calls: crew_core.cpp.
   void launch();
   [[nodiscard]] bool send(const std::shared_ptr<CrewCall>& call);
+  [[nodiscard]] std::optional<std::span<const std::byte>> build(CrewCall& call,
+                                                                std::uint64_t request_id);
   void take_answers();
   void take_answer(const transport::CrewMessage& message);
   void find_kept_answers();
@@ -167,6 +173,7 @@ class CrewCore {
   std::optional<Error::Details> why_none_;                      // the last lease, or the next one
   std::map<std::string, std::shared_ptr<CrewModule>> modules_;  // by digest
   std::deque<std::shared_ptr<CrewModule>> fetches_;
+  std::map<std::string, std::set<std::size_t>> look_ups_;  // what calls want: seats, by its name
   std::deque<TracedCall> traced_;                  // that the gateway is still to be told of
   std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun
   std::array<std::shared_ptr<CrewCall>, crew::window_places> flights_{};  // by place

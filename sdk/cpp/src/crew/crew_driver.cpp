@@ -155,6 +155,8 @@ void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& messa
     lose_lease(refused->message);
   } else if (const auto* needed = std::get_if<LaneNeedCode>(&message)) {
     need_code(index, needed->digest);
+  } else if (const auto* wanted = std::get_if<LaneFetch>(&message)) {
+    want_module(index, wanted->name);
   } else if (const auto* slot = std::get_if<LaneSlot>(&message)) {
     hear_slot(index, *slot);
   } else if (const auto* rejected = std::get_if<LaneRejected>(&message)) {
@@ -216,6 +218,12 @@ void CrewCore::need_code(std::size_t index, const std::string& digest) {
   wanted_.notify_all();
 }
 
+/// A call wants it, and its executor does not have it.
+void CrewCore::want_module(std::size_t index, const std::string& name) {
+  look_ups_[name].insert(index);
+  wanted_.notify_all();
+}
+
 void CrewCore::send_code(CrewModule& module) {
   for (const std::size_t index : std::exchange(module.needed_at, {}))
     if (index < seats_.size() && seats_[index].socket)
@@ -257,6 +265,7 @@ void CrewCore::end_loss() {
     seat.ended = false;
     seat.pid = 0;
   }
+  look_ups_.clear();  // whoever has asked is gone
   for (const auto& [digest, module] : modules_) {
     module->loaded_at.clear();
     module->needed_at.clear();

@@ -1,11 +1,13 @@
 // The keeper of a crew, which asks the gateway: it renews the lease, takes another one when that
 // has gone, and fetches modules.
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
 
 #include "crew/crew_core.h"
 #include "foundation/files.h"
+#include "protocol/digest.h"
 
 namespace orchid::sdk {
 namespace {
@@ -22,6 +24,8 @@ void CrewCore::keep() {
       const std::shared_ptr<CrewModule> module = fetches_.front();
       fetches_.pop_front();
       fetch(lock, module);
+    } else if (!look_ups_.empty()) {
+      look_up(lock, look_ups_.begin()->first);
     } else if (wants_lease_) {
       take_lease(lock);
       renewal = std::chrono::steady_clock::now() + options_.duration / 3;
@@ -110,6 +114,45 @@ void CrewCore::fetch(Lock& lock, const std::shared_ptr<CrewModule>& module) {
   modules_.erase(module->digest);
   fail_waiting(*module);
   changed_.notify_all();
+}
+
+/// What the program itself has loaded need not be deployed.
+void CrewCore::look_up(Lock& lock, const std::string& name) {
+  const std::string wanted = name;
+  const auto known = std::ranges::find_if(
+      modules_, [&](const auto& module) { return module.first.starts_with(wanted); });
+  LaneFetched answer{.name = wanted};
+  int file = -1;
+  UniqueFd fetched;
+  if (known != modules_.end() && known->second->file) {
+    answer.digest = known->first;
+    file = known->second->file.get();
+  } else {
+    const std::shared_ptr<CrewModule> module = known == modules_.end() ? nullptr : known->second;
+    lock.unlock();
+    try {
+      const auto bytes = module == nullptr ? source_->look_up(wanted)
+                                           : source_->module(module->function, module->digest);
+      if (auto made = make_sealed_memory("orchid-module", bytes)) {
+        answer.digest = digest_of(bytes);
+        fetched = std::move(*made);
+      } else {
+        answer.message = made.error().message;
+      }
+    } catch (const Error& error) {
+      answer.code =
+          error.kind() == ErrorKind::not_found ? ErrorCode::not_found : ErrorCode::unreachable;
+      answer.message = error.message();
+    }
+    lock.lock();
+    file = fetched.get();
+  }
+  const std::set<std::size_t> seats = std::exchange(look_ups_[wanted], {});
+  look_ups_.erase(wanted);
+  const std::vector<int> files = answer.digest.empty() ? std::vector<int>() : std::vector{file};
+  for (const std::size_t seat : seats)
+    if (seat < seats_.size() && seats_[seat].socket)
+      (void)send_packet(seats_[seat].socket.get(), encode(LaneMessage(answer)), files);
 }
 
 }  // namespace orchid::sdk

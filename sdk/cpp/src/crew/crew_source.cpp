@@ -1,6 +1,7 @@
 #include "crew/crew_source.h"
 
 #include "foundation/files.h"
+#include "foundation/percent_encoding.h"
 #include "lease/gateway_lease.h"
 
 namespace orchid::sdk {
@@ -28,6 +29,9 @@ FunctionInfo GatewayCrews::describe(const std::string& function) {
 std::vector<std::byte> GatewayCrews::module(const std::string& function,
                                             const std::string& digest) {
   return GatewayLease(session_, {}).module(function, digest);
+}
+std::vector<std::byte> GatewayCrews::look_up(const std::string& name) {
+  return session_->get("/v1/functions/" + percent_encode(name) + "/module").body;
 }
 
 void GatewayCrews::tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) {

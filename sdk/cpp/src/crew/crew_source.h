@@ -27,6 +27,8 @@ class CrewSource {
   /// A deployed module's bytes.
   [[nodiscard]] virtual std::vector<std::byte> module(const std::string& function,
                                                       const std::string& digest) = 0;
+  /// "N", "N@<version>", or a digest, of which "sha256:" and 16 digits are enough: its bytes.
+  [[nodiscard]] virtual std::vector<std::byte> look_up(const std::string& name) = 0;
   /// Calls of the lease that were traced, for whoever asks the gateway about it.
   virtual void tell_calls(const std::string& /*lease*/, const std::vector<TracedCall>& /*calls*/) {}
 };
@@ -41,6 +43,7 @@ class GatewayCrews final : public CrewSource {
   [[nodiscard]] FunctionInfo describe(const std::string& function) override;
   [[nodiscard]] std::vector<std::byte> module(const std::string& function,
                                               const std::string& digest) override;
+  [[nodiscard]] std::vector<std::byte> look_up(const std::string& name) override;
   void tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) override;
 
  private:

@@ -193,6 +193,7 @@ class WorkerLane {
   void hear(const LaneEnded& message, Files& files);
   void hear(const LaneAttached& message, Files& files);
   void hear(const LaneNotAttached& message, Files& files);
+  void hear(const LaneFetch& /*message*/, Files& /*files*/) {}  // crews are asked that
   void open_remote(const LaneClaimed& message);
   void use_lane(OpenedLane opened, std::int64_t pid);
   void take_arrivals();

@@ -15,7 +15,7 @@ using std::chrono::seconds;
 struct Told {
   std::vector<ErrorCode> refusals;
   ModuleFetches::Fetched listen() {
-    return [this](const Result<UniqueFd>& bytes) {
+    return [this](const Result<FetchedModule>& bytes) {
       if (!bytes) refusals.push_back(bytes.error().code);
     };
   }
@@ -58,8 +58,8 @@ TEST_CASE("who is told that nothing comes may ask for it at once") {
   bool asked = false;
   (void)fetches.add(
       "a",
-      [&](const Result<UniqueFd>&) {
-        asked = fetches.add("a", [](const Result<UniqueFd>&) {}, late);
+      [&](const Result<FetchedModule>&) {
+        asked = fetches.add("a", [](const Result<FetchedModule>&) {}, late);
       },
       MonotonicTime{});
   fetches.expire(late);

@@ -156,6 +156,7 @@ class DispatchLane {
   void hear(const LaneEnded& message, Files& files);
   void hear(const LaneAttached& message, Files& files);
   void hear(const LaneNotAttached& message, Files& files);
+  void hear(const LaneFetch& /*message*/, Files& /*files*/) {}  // crews are asked that
   std::shared_ptr<LaneEnd> detach();
   void broken(const Failure& why);
 

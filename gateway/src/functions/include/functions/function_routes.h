@@ -35,6 +35,7 @@ class FunctionRoutes final : public Routes {
   void versions(Request& request, const Reply& reply);
   void module(Request& request, const Reply& reply);
   void load(Request& request, const Reply& reply);
+  [[nodiscard]] Result<const DeployedVersion*> find_module(uid_t tenant, const std::string& name);
   void remove(Request& request, const Reply& reply);
 
   Parts parts_;

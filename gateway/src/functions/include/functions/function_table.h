@@ -46,6 +46,10 @@ class FunctionTable {
   /// Errors: `not_found`, `bad_request`. An empty prefix is the newest.
   [[nodiscard]] Result<const DeployedVersion*> find_version(uid_t tenant, std::string_view function,
                                                             std::string_view prefix) const;
+  /// Of whichever function has that version. `prefix`: "sha256:" and at least 16 digits. Errors:
+  /// `not_found`, `bad_request` (several modules' digests begin so).
+  [[nodiscard]] Result<const DeployedVersion*> find_digest(uid_t tenant,
+                                                           std::string_view prefix) const;
   [[nodiscard]] std::size_t function_count() const { return functions_.size(); }
   [[nodiscard]] std::size_t version_count() const;
 

@@ -1,0 +1,384 @@
+// benchmarks/pointer_chase.cpp: what does a chase through a table cost that is spread over the
+// members of a crew, by code that was not there, against raw UCX whose handlers were?
+//
+// Each entry names one of another member, so that each step leaves it; requests have 24 bytes. The
+// members of a crew of Orchid's are two workers, taken with the SDK. The rivals are those of
+// benchmarks/crew_forward.cpp: active messages whose handlers forward, the program that asks for
+// each step, ucp_get, and mailboxes. On one host each member has a core and spins; the program that
+// waits shares the first one. Between hosts (network namespaces) an executor with one core is on
+// each, so that the crew has a member on both; where crews of several hosts are refused its rows
+// are left out.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crew/crew.h"
+#include "crew/depth_chart.h"
+#include "crew/turns.h"
+#include "far_site.h"
+#include "harness/bench.h"
+#include "harness/machine.h"
+#include "local_crew.h"
+#include "local_lease.h"
+#include "new_modules.h"
+#include "orchid/crew.h"
+#include "protocol/digest.h"
+
+namespace orchid::bench {
+namespace {
+
+constexpr unsigned members = 2;
+constexpr std::uint64_t first_promised_depth = 256;
+constexpr std::array<std::uint64_t, 7> depths{1, 4, 16, 64, 256, 1024, 4096};
+/// Those that take milliseconds for a hop go no deeper.
+constexpr std::uint64_t slow_ones_end = 4;
+using Series = std::vector<std::vector<double>>;
+
+/// One way of chasing; the first one of several is what the others are compared with.
+struct Chaser {
+  std::string name;
+  std::function<Result<std::vector<double>>(const Crew::Round&)> chase;
+  std::optional<double> promised{};  // at most so many times the baseline's time at great depth
+  std::uint64_t deepest = depths.back();
+  std::string transports{};
+};
+
+double microseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+std::uint64_t address_of(const Reply& reply) {
+  std::uint64_t address = 0;
+  if (reply.output.size() == sizeof(address))
+    std::memcpy(&address, reply.output.data(), sizeof(address));
+  return address;
+}
+
+template <typename T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+/// A crew of Orchid's, whose members hold the table. Owned by the main thread.
+class OrchidChases {
+ public:
+  OrchidChases(orchid::Crew& crew, std::span<const std::byte> module)
+      : table_(members), chase_(crew.function(module, "chase")) {
+    const CrewFunction hold = crew.function(module, "hold");
+    for (unsigned member = 1; member <= members; ++member)
+      (void)hold.invoke(member, std::as_bytes(std::span(table_.entries(), table_.size())
+                                                  .subspan((member - 1) * ChaseTable::entries_each,
+                                                           ChaseTable::entries_each)));
+  }
+
+  [[nodiscard]] Result<std::vector<double>> chase(const Crew::Round& round) {
+    try {
+      return round.in_flight == 1 ? one_by_one(round) : several(round);
+    } catch (const Error& error) {
+      return fail(ErrorCode::internal, error.what());
+    }
+  }
+
+ private:
+  [[nodiscard]] ChaseRequest next(const Crew::Round& round) {
+    address_ = table_.next(address_);
+    return {.left = round.depth, .address = address_, .number = ++number_};
+  }
+  [[nodiscard]] bool is_right(const ChaseRequest& request, const Reply& reply) const {
+    return address_of(reply) == table_.walk(request.address, request.left);
+  }
+  [[nodiscard]] static std::unexpected<Failure> wrong() {
+    return fail(ErrorCode::internal, "a chase has ended where it should not");
+  }
+  [[nodiscard]] Result<std::vector<double>> one_by_one(const Crew::Round& round) {
+    std::vector<double> series;
+    for (unsigned i = 0; i < round.chases; ++i) {
+      const ChaseRequest request = next(round);
+      const auto start = std::chrono::steady_clock::now();
+      const Reply reply = chase_.invoke(ChaseTable::owner(request.address), bytes_of(request));
+      series.push_back(microseconds_since(start) / static_cast<double>(round.depth));
+      if (!is_right(request, reply)) return wrong();
+    }
+    return series;
+  }
+  [[nodiscard]] Result<std::vector<double>> several(const Crew::Round& round) {
+    struct Flight {
+      ChaseRequest request;
+      std::future<Reply> reply;
+    };
+    std::deque<Flight> flights;
+    const auto start = std::chrono::steady_clock::now();
+    for (unsigned begun = 0; begun < round.chases || !flights.empty();) {
+      if (begun < round.chases && flights.size() < round.in_flight) {
+        const ChaseRequest request = next(round);
+        flights.push_back(
+            {request, chase_.async(ChaseTable::owner(request.address), bytes_of(request))});
+        ++begun;
+        continue;
+      }
+      Flight first = std::move(flights.front());
+      flights.pop_front();
+      if (!is_right(first.request, first.reply.get())) return wrong();
+    }
+    const double hops = static_cast<double>(round.depth) * round.chases;
+    return std::vector{microseconds_since(start) / hops};
+  }
+
+  ChaseTable table_;
+  CrewFunction chase_;
+  std::uint64_t address_ = 0;
+  std::uint64_t number_ = 0;
+};
+
+std::vector<double> or_end(Result<std::vector<double>> series, const std::string& who) {
+  if (series) return std::move(*series);
+  std::fprintf(stderr, "%s: %s\n", who.c_str(), series.error().message.c_str());
+  std::exit(3);  // NOLINT(concurrency-mt-unsafe): the other threads only wait
+}
+
+double median_of(const Series& series) {
+  std::vector<double> all;
+  for (const auto& round : series) all.insert(all.end(), round.begin(), round.end());
+  std::ranges::sort(all);
+  return all[all.size() / 2];
+}
+
+/// Rounds of all chasers in turn, the first one's twice: rows, and points of a chart.
+class Turns {
+ public:
+  Turns(Bench& bench, std::string where, std::vector<Chaser> chasers)
+      : bench_(bench), where_(std::move(where)), chasers_(std::move(chasers)) {
+    for (const Chaser& chaser : chasers_) lines_.push_back({.name = chaser.name, .points = {}});
+  }
+
+  void chase(const Crew::Round& round) {
+    std::vector<std::size_t> taking_part;
+    for (std::size_t i = 0; i < chasers_.size(); ++i)
+      if (round.depth <= chasers_[i].deepest) taking_part.push_back(i);
+    std::vector<Series> series(chasers_.size());
+    Series again;
+    for (const std::size_t i : taking_part) (void)turn(i, round);  // warm
+    for (int number = 0; number < bench_.rounds(); ++number)
+      for (std::size_t step = 0; step <= taking_part.size(); ++step) {
+        const std::size_t now =
+            (step + static_cast<std::size_t>(number)) % (taking_part.size() + 1);
+        if (now == taking_part.size())
+          again.push_back(turn(0, round));
+        else
+          series[taking_part[now]].push_back(turn(taking_part[now], round));
+      }
+    for (const std::size_t i : taking_part) {
+      if (round.in_flight == 1)
+        lines_[i].points.push_back({.depth = round.depth, .us_per_hop = median_of(series[i])});
+      if (i > 0) add_rows(i, round, {series[i], series[0], again});
+    }
+  }
+
+  [[nodiscard]] const std::vector<DepthLine>& lines() const { return lines_; }
+
+ private:
+  [[nodiscard]] std::vector<double> turn(std::size_t chaser, const Crew::Round& round) {
+    return or_end(chasers_[chaser].chase(round), where_ + ", " + chasers_[chaser].name);
+  }
+  void add_rows(std::size_t chaser, const Crew::Round& round, const RoundSeries& series) {
+    const Chaser& who = chasers_[chaser];
+    std::string row = who.name + ", " + where_ + ", depth " + std::to_string(round.depth);
+    if (round.in_flight > 1) row += ", " + std::to_string(round.in_flight) + " at a time";
+    Comparison comparison{
+        .row = row,
+        .unit = "us/hop",
+        .round = {},
+        .baseline = {chasers_[0].name, bench_.command_line(), "UCX_TLS=" + chasers_[0].transports},
+        .baseline_round = {},
+        .promises = {}};
+    if (who.promised && round.depth >= first_promised_depth && round.in_flight == 1)
+      comparison.promises = {{Statistic::p50, {Target::Direction::at_most, *who.promised}}};
+    const auto rows = rows_of(bench_.name(), comparison, series);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (chaser == 1 || i + 1 < rows.size()) bench_.add(rows[i]);  // one A/A row for all
+  }
+
+  Bench& bench_;
+  std::string where_;
+  std::vector<Chaser> chasers_;
+  std::vector<DepthLine> lines_;
+};
+
+/// Null: it cannot be started, and is said why.
+std::shared_ptr<Crew> start_crew(const CrewPlan& plan, const std::string& name) {
+  auto crew = Crew::start(plan);
+  if (crew) return std::make_shared<Crew>(std::move(*crew));
+  std::fprintf(stderr, "%s: %s\n", name.c_str(), crew.error().message.c_str());
+  return nullptr;
+}
+
+/// False: its crew cannot be started.
+bool add_rival(std::vector<Chaser>& chasers, const std::string& name, const CrewPlan& plan,
+               std::uint64_t deepest = depths.back()) {
+  auto crew = start_crew(plan, name);
+  if (crew == nullptr) return false;
+  chasers.push_back({.name = name,
+                     .chase = [crew](const Crew::Round& round) { return crew->chase(round); },
+                     .deepest = deepest,
+                     .transports = plan.transports});
+  return true;
+}
+
+void write_chart(const std::string& file, const std::string& title,
+                 const std::vector<DepthLine>& lines) {
+  std::ofstream(file) << depth_chart_of(title, lines);
+  std::fprintf(stderr, "the chart is in %s\n", file.c_str());
+}
+
+/// The call names a module that neither crew nor host has, and goes on there.
+void chase_unseen(Bench& bench, orchid::Crew& crew, tests::ExecutorCrews& source, Chaser rival,
+                  const std::vector<std::byte>& module) {
+  const CrewFunction carry = crew.function(module, "carry");
+  NewModules modules(module);
+  for (const std::uint64_t depth : {std::uint64_t{256}, std::uint64_t{4096}})
+    bench.compare({.row = "first chase with unseen code, one host, depth " + std::to_string(depth),
+                   .unit = "us/hop",
+                   .round = [&]() -> Result<std::vector<double>> {
+                     const auto next = modules.next();
+                     const std::vector<std::byte> fresh(next.begin(), next.end());
+                     const std::string digest = digest_of(fresh);
+                     source.deploy(digest, fresh);
+                     const ChaseRequest request{.left = depth, .address = 1, .number = 1};
+                     std::vector<std::byte> input(bytes_of(request).begin(),
+                                                  bytes_of(request).end());
+                     const std::string name = digest + ".chase_made_up";
+                     const auto named = std::as_bytes(std::span(name.c_str(), name.size() + 1));
+                     input.insert(input.end(), named.begin(), named.end());
+                     const auto start = std::chrono::steady_clock::now();
+                     (void)carry.invoke(1, input);
+                     return std::vector{microseconds_since(start) / static_cast<double>(depth)};
+                   },
+                   .baseline = {rival.name + ", code that is there", bench.command_line(),
+                                "UCX_TLS=" + rival.transports},
+                   .baseline_round = [&] { return rival.chase(round_of(depth, 1, depth)); },
+                   .promises = {}});
+}
+
+int on_one_host(Bench& bench, const std::vector<int>& cores, const std::vector<std::byte>& module) {
+  std::vector<Chaser> chasers;
+  // Before anything else has threads: it forks.
+  if (!add_rival(chasers, "raw UCX, handlers forward",
+                 {.way = ChaseWay::raw,
+                  .members = members,
+                  .transports = "posix,self",
+                  .cores = {cores[0], cores[0], cores[1]}}))
+    return 3;
+  tests::LocalExecutor executor({.programs = PROGRAMS, .compile_quota = std::chrono::hours(1)});
+  auto made = std::make_unique<tests::ExecutorCrews>(executor);
+  tests::ExecutorCrews& source = *made;
+  orchid::Crew crew = tests::take_crew(std::move(made), {.workers = members});
+  const auto pids = crew.pids();
+  for (std::size_t i = 0; i < pids.size(); ++i)
+    if (auto pinned = pin(pids[i], cores[i % cores.size()]); !pinned) return 3;
+  OrchidChases orchid(crew, module);
+  chasers.push_back({.name = "Orchid",
+                     .chase = [&](const Crew::Round& round) { return orchid.chase(round); },
+                     .promised = 1 / 1.1});
+  Turns turns(bench, "one host", chasers);
+  for (const std::uint64_t depth : depths)
+    turns.chase(round_of(depth, 1, depth < 256 ? 1024 : 16384));
+  for (const std::uint64_t depth : {16, 256, 1024}) turns.chase(round_of(depth, 16, 16384));
+  write_chart("pointer_chase_one_host.svg", "A chase on one host, 2 members, 24 bytes",
+              turns.lines());
+  chase_unseen(bench, crew, source, chasers[0], module);
+  return 0;
+}
+
+struct FarCrew {
+  explicit FarCrew(const FarSite& site)
+      : client(site.client()),
+        crew(client.crew({.workers = members, .within = std::chrono::seconds(10)})) {}
+  Client client;
+  orchid::Crew crew;
+};
+
+/// Null: there are no crews of several hosts, which is said.
+std::unique_ptr<FarCrew> take_far_crew(const FarSite& site) {
+  try {
+    return std::make_unique<FarCrew>(site);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "Orchid between two hosts is left out: %s\n", error.what());
+    return nullptr;
+  }
+}
+
+int between_hosts(Bench& bench, const tests::HostNamespaces& hosts, const std::vector<int>& cores,
+                  const std::vector<std::byte>& module) {
+  CrewPlan forwards{.way = ChaseWay::raw,
+                    .members = members,
+                    .transports = "tcp,self",
+                    .hosts = &hosts,
+                    .cores = {cores[0], cores[0], cores[1]}};
+  CrewPlan steps = forwards;  // the program does each step
+  steps.waiting = Waiting::yield;
+  steps.beginner = Waiting::spin;
+  steps.cores = {cores[0], cores[1]};
+  std::vector<Chaser> chasers;
+  if (!add_rival(chasers, "raw UCX, handlers forward", forwards)) return 3;
+  steps.way = ChaseWay::fetch;
+  (void)add_rival(chasers, "the program fetches each hop", steps);
+  steps.way = ChaseWay::get;
+  (void)add_rival(chasers, "ucp_get", steps, slow_ones_end);
+  forwards.way = ChaseWay::mailbox;
+  forwards.waiting = forwards.beginner = Waiting::yield;  // memory that changes wakes nobody
+  (void)add_rival(chasers, "put and poll", forwards, slow_ones_end);
+  auto site = FarSite::start(hosts, {.executors = 2, .flags = {"--cores", "1"}});
+  if (!site) {
+    std::fprintf(stderr, "no site of two hosts: %s\n", site.error().message.c_str());
+    return 3;
+  }
+  const auto crew = take_far_crew(**site);
+  std::optional<OrchidChases> orchid;
+  if (crew != nullptr) {
+    orchid.emplace(crew->crew, module);
+    chasers.push_back({.name = "Orchid",
+                       .chase = [&](const Crew::Round& round) { return orchid->chase(round); },
+                       .promised = 1 / 0.95});
+  }
+  Turns turns(bench, "two hosts", chasers);
+  for (const std::uint64_t depth : depths) turns.chase(round_of(depth, 1, depth < 16 ? 64 : 1024));
+  write_chart("pointer_chase_two_hosts.svg", "A chase between two hosts, 24 bytes", turns.lines());
+  return 0;
+}
+
+int run(Bench& bench) {
+  const std::vector<int> cores = allowed_cores();
+  if (cores.size() < 2) {
+    std::fputs("pointer_chase needs two cores\n", stderr);
+    return 3;
+  }
+  const auto hosts = tests::HostNamespaces::create(members + 1);
+  const auto module = tests::module_bytes(POINTER_CHASE_MODULE);
+  if (const int broken = on_one_host(bench, cores, module); broken != 0) return broken;
+  if (!hosts) {
+    std::fprintf(stderr, "rows of two hosts are left out: %s\n", hosts.error().message.c_str());
+    return bench.report();
+  }
+  if (const int broken = between_hosts(bench, *hosts, cores, module); broken != 0) return broken;
+  return bench.report();
+}
+
+}  // namespace
+}  // namespace orchid::bench
+
+int main(int argc, char** argv) {
+  orchid::bench::Bench bench("pointer_chase", argc, argv);
+  return orchid::bench::run(bench);
+}

@@ -1,0 +1,165 @@
+// Calls that go on where a data object is.
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "crew_fixture.h"
+#include "makes_modules.h"
+#include "orchid/function.h"
+#include "protocol/data_id.h"
+
+namespace orchid::tests {
+namespace {
+
+/// What a gateway knows of data: names, of which each has one version.
+class NamedData {
+ public:
+  std::optional<ControlMessage> hear(const ControlMessage& message) {
+    const std::lock_guard lock(mutex_);
+    if (const auto* question = std::get_if<FindData>(&message)) {
+      if (question->reference == "elsewhere")
+        return DataDeclined{question->question, ErrorCode::data_elsewhere, "it is on n17"};
+      const auto found = objects_.find(question->reference);
+      if (found != objects_.end()) return DataFound{question->question, found->second};
+      return DataDeclined{question->question, ErrorCode::not_found,
+                          "there is no data object '" + question->reference + "'"};
+    }
+    const auto* offer = std::get_if<PublishData>(&message);
+    if (offer == nullptr) return std::nullopt;
+    DataAccepted accepted{.question = offer->question, .objects = {}};
+    for (const PublishData::Object& object : offer->objects) {
+      objects_[object.terms.name] = object.data;
+      accepted.objects.push_back({.data = object.data, .version = 1});
+    }
+    return accepted;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, DataId> objects_;  // by name
+};
+
+struct DataCrewFixture : CrewFixture {
+  DataCrewFixture() {
+    executor.be_gateway([this](const ControlMessage& message) { return data.hear(message); });
+  }
+  [[nodiscard]] static CrewFunction mover(Crew& crew, std::string_view name) {
+    return entry_of(crew, std::filesystem::path(FUNCTIONS) / "goes_to_data.bc", name);
+  }
+  [[nodiscard]] static std::string with_zero(const std::string& name) { return name + '\0'; }
+  NamedData data;
+};
+
+struct Spread {
+  std::uint32_t entries = 100'003;
+  std::uint32_t at = 0;
+  std::uint32_t left = 0;
+  std::uint32_t moves = 0;
+  std::uint32_t parts = 5;
+  std::uint32_t come_for = 0;
+  std::array<char, 40> index{};
+};
+
+/// The same, by one who has all of it.
+std::array<std::uint32_t, 2> follow(Spread chase) {
+  const auto entry_at = [&](std::uint32_t i) {
+    std::uint64_t mixed = i + 0x9e3779b97f4a7c15ULL;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
+    return static_cast<std::uint32_t>((mixed ^ (mixed >> 31)) % chase.entries);
+  };
+  for (; chase.left > 0; --chase.left) {
+    const std::uint32_t part = chase.at % chase.parts + 1;
+    if (chase.come_for != 0 && chase.come_for != part) ++chase.moves;
+    chase.come_for = part;
+    chase.at = entry_at(chase.at);
+  }
+  return {chase.at, chase.moves};
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(DataCrewFixture, "a call goes to the member that has the object mapped") {
+  Crew crew = take({.workers = 3});
+  const CrewFunction make = mover(crew, "make_object");
+  const CrewFunction open = mover(crew, "open_object");
+  const CrewFunction go = mover(crew, "to_object");
+  for (const bool by_name : {true, false})
+    for (unsigned holder = 1; holder <= 3; ++holder) {
+      const std::string name = (by_name ? "named" : "other") + std::to_string(holder);
+      const std::string id = text_of(make.invoke(1, with_zero(name)));
+      const std::string reference = by_name ? with_zero(name) : id;
+      CHECK(value_of<std::uint32_t>(open.invoke(holder, reference)) == holder);
+      for (unsigned from = 1; from <= 3; ++from)
+        CHECK(value_of<std::uint32_t>(go.invoke(from, reference)) == holder);
+    }
+}
+
+TEST_CASE_FIXTURE(DataCrewFixture, "what nobody has mapped has one place, whoever asks") {
+  Crew crew = take({.workers = 3});
+  const CrewFunction go = mover(crew, "to_object");
+  for (int i = 0; i < 8; ++i) {
+    const std::string id = text_of(mover(crew, "make_object").invoke(1, with_zero("x")));
+    const auto first = value_of<std::uint32_t>(go.invoke(1, id));
+    CHECK(value_of<std::uint32_t>(go.invoke(2, id)) == first);
+    CHECK(value_of<std::uint32_t>(go.invoke(3, id)) == first);
+  }
+}
+
+TEST_CASE_FIXTURE(DataCrewFixture, "a call cannot go where no data is, and is told why") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction go = mover(crew, "to_object");
+  const auto why = [&](const CrewFunction& function, const std::string& input) {
+    const Error error = error_of([&] { (void)function.invoke(1, input); });
+    check_clear(error, ErrorKind::function_error);
+    return error.message();
+  };
+  CHECK(why(go, with_zero("nonesuch")).find("there is no data object 'nonesuch'") !=
+        std::string::npos);
+  CHECK(why(go, with_zero(to_string(make_data_id()))).find("there is no data object") !=
+        std::string::npos);
+  CHECK(why(go, with_zero("elsewhere")).find("no member of the crew is on a host that has it") !=
+        std::string::npos);
+  CHECK(why(go, "").find("none was given") != std::string::npos);
+  CHECK(why(go, with_zero("no name at all")).find("no data has such a name") != std::string::npos);
+  const std::string id = text_of(mover(crew, "make_object").invoke(1, with_zero("x")));
+  CHECK(why(mover(crew, "to_object_as_child"), id).find("a child that was spawned") !=
+        std::string::npos);
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE_FIXTURE(DataCrewFixture, "chases over a table of data objects end where they should") {
+  Crew crew = take({.workers = 3});
+  const auto path = std::filesystem::path(EXAMPLES) / "chase.bc";
+  const CrewFunction make_part = entry_of(crew, path, "chase_part");
+  Spread asked;
+  std::string ids;
+  for (std::uint32_t part = 0; part < asked.parts; ++part)
+    ids += text_of(make_part.invoke(
+        part % 3 + 1, raw_bytes(std::array{asked.entries, part, asked.parts, std::uint32_t{0}})));
+  CHECK(ids.size() == asked.parts * std::size_t{ORCHID_DATA_ID_SIZE});
+  const std::string index = text_of(entry_of(crew, path, "chase_index").invoke(2, ids));
+  std::ranges::copy(index, asked.index.begin());
+  const CrewFunction chase = entry_of(crew, path, "chase_data");
+  for (const std::uint32_t left : {0U, 1U, 64U, 4096U}) {
+    asked.left = left;
+    asked.at = left * 3;
+    const auto end = value_of<std::array<std::uint32_t, 2>>(
+        chase.invoke(left % 3 + 1, std::as_bytes(std::span(&asked, 1))));
+    CHECK(end == follow(asked));
+  }
+  std::vector<std::future<Reply>> ends;
+  std::vector<Spread> all;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    asked.at = i * 97;
+    asked.left = 2000;
+    all.push_back(asked);
+    ends.push_back(chase.async(1, std::as_bytes(std::span(&asked, 1))));
+  }
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    CHECK(value_of<std::array<std::uint32_t, 2>>(ends[i].get()) == follow(all[i]));
+  CHECK(crew.formations() == 1);
+}
+
+}  // namespace orchid::tests
