@@ -20,7 +20,7 @@ constexpr unsigned members = 3;
 constexpr std::uint32_t steps = 5;
 
 /// As tests/data/functions/halts_crew.c has it.
-struct Plan {
+struct Halt {
   std::uint32_t halt_at = 0;
   std::uint32_t step = 0;
   std::uint32_t last = steps - 1;
@@ -65,7 +65,7 @@ struct HaltFixture : CrewFixture {
         CAPTURE(step);
         CAPTURE(victim);
         const unsigned before = crew.formations();
-        const Plan plan{.halt_at = step};
+        const Halt plan{.halt_at = step};
         std::future<Reply> reply = function.async(1, std::as_bytes(std::span(&plan, 1)));
         (void)halted(step);
         REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(victim - 1)), signal) == 0);
@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(HaltFixture, "a tree goes on from those children that have ans
       entry_of(crew, std::filesystem::path(FUNCTIONS) / "halts_crew.bc", "halt_tree");
   // All have, when the call goes on; and the one that is under way has not.
   for (const std::uint32_t step : {4U, 2U}) {
-    const Plan plan{.halt_at = step};
+    const Halt plan{.halt_at = step};
     std::future<Reply> reply = tree.async(1, std::as_bytes(std::span(&plan, 1)));
     for (unsigned loss = 0; loss < 2; ++loss) {
       (void)halted(step);

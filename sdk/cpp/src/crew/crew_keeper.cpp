@@ -152,7 +152,7 @@ void CrewCore::look_up(Lock& lock, const std::string& name) {
   const std::vector<int> files = answer.digest.empty() ? std::vector<int>() : std::vector{file};
   for (const std::size_t seat : seats)
     if (seat < seats_.size() && seats_[seat].socket)
-      (void)send_packet(seats_[seat].socket.get(), encode(LaneMessage(answer)), files);
+      (void)seats_[seat].socket->send(encode(LaneMessage(answer)), files);
 }
 
 }  // namespace orchid::sdk
