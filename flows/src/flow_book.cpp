@@ -34,7 +34,10 @@ Result<void> FlowBook::restore() {
     const std::string id = record.id;
     Entry& entry = flows_[id];
     entry.record = std::move(record);
-    if (entry.record.done) continue;
+    if (entry.record.done) {
+      entry.brief = without_nodes(*entry.record.done);
+      continue;
+    }
     if (auto restored = restore(entry); !restored) {
       // It is left as it is: another version of this program may read it.
       log::error("event=flow_not_restored flow={} reason=\"{}\"", id, restored.error().message);
@@ -178,6 +181,7 @@ void FlowBook::finish(Entry& entry) {
   if (auto kept = parts_.journal.finish(entry.record.id, done, *outputs); !kept)
     return suspend(entry, kept.error().message);
   log::info("event=flow_done flow={}", entry.record.id);
+  entry.brief = brief_of(entry);
   entry.record.done = std::move(done);
   entry.run.reset();
   parts_.calls.forget(entry.record.id);

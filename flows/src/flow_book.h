@@ -57,6 +57,7 @@ class FlowBook {
     FlowRecord record;
     std::unique_ptr<FlowRun> run;  // null: it is done, or cannot be read
     std::string suspended;         // why; empty: it is not
+    std::string brief;             // of a flow that is done: its summary without nodes
     flow::Time base{};             // of the engine's time, at `since`
     MonotonicTime since{};
   };
@@ -106,6 +107,9 @@ class FlowBook {
   [[nodiscard]] static std::uint64_t sequence_of(const Entry& entry);
   [[nodiscard]] static nlohmann::ordered_json summary_of(const Entry& entry);
   [[nodiscard]] static std::string document_of(const Entry& entry);
+  /// The same without nodes.
+  [[nodiscard]] static std::string brief_of(const Entry& entry);
+  [[nodiscard]] static std::string without_nodes(const DoneFlow& done);
   /// Server-sent events; empty: nothing is new.
   [[nodiscard]] static std::string news_of(const Entry& entry, std::uint64_t since);
 

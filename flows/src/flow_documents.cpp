@@ -12,12 +12,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of a flow that is done: as it was when that was written down.
-Json written_summary(const DoneFlow& done) {
-  return Json::parse(done.summary, nullptr, /*allow_exceptions=*/false);
+Json parsed(const std::string& text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 }  // namespace
+
+/// As it was when the flow's end was written down.
+std::string FlowBook::without_nodes(const DoneFlow& done) {
+  Json json = parsed(done.summary);
+  if (json.is_object()) json.erase("nodes");
+  return dump_text(json);
+}
 
 std::string FlowBook::state_of(const Entry& entry) {
   if (entry.record.done) return "done";
@@ -32,17 +38,12 @@ bool FlowBook::has_ended(const Entry& entry) {
 
 std::uint64_t FlowBook::sequence_of(const Entry& entry) {
   if (entry.run) return entry.run->sequence();
-  return entry.record.done ? written_summary(*entry.record.done).value("sequence", std::uint64_t{1})
-                           : 0;
+  return entry.record.done ? parsed(entry.brief).value("sequence", std::uint64_t{1}) : 0;
 }
 
 /// Without its nodes.
 Json FlowBook::summary_of(const Entry& entry) {
-  if (entry.record.done) {
-    Json json = written_summary(*entry.record.done);
-    json.erase("nodes");
-    return json;
-  }
+  if (entry.record.done) return parsed(entry.brief);
   const std::string state = state_of(entry);
   Json json{{"id", entry.record.id},
             {"name", entry.record.name},
@@ -61,24 +62,28 @@ Json FlowBook::summary_of(const Entry& entry) {
 
 std::string FlowBook::document_of(const Entry& entry) {
   if (entry.record.done) return entry.record.done->summary;
-  Json json = summary_of(entry);
-  if (entry.run) json["nodes"] = entry.run->nodes();
-  return dump_text(json) + "\n";
+  std::string text = dump_text(summary_of(entry));
+  if (entry.run) {
+    text.pop_back();  // its brace
+    text += ",\"nodes\":" + entry.run->nodes() + "}";
+  }
+  return text + "\n";
 }
+
+std::string FlowBook::brief_of(const Entry& entry) { return dump_text(summary_of(entry)) + "\n"; }
 
 /// The flow's own state comes last, with all that is known then.
 std::string FlowBook::news_of(const Entry& entry, std::uint64_t since) {
   const std::uint64_t sequence = sequence_of(entry);
   if (since == sequence) return {};
   std::string text = entry.run ? entry.run->news(since > sequence ? 0 : since) : "";
-  Json data = summary_of(entry);
-  if (has_ended(entry)) data = Json::parse(document_of(entry), nullptr, false);
   // When each node changed is forgotten then, and so all are told.
-  if (!entry.run && data.contains("nodes"))
-    for (const Json& node : data["nodes"])
+  if (entry.record.done)
+    for (const Json& node : parsed(entry.record.done->summary).value("nodes", Json::array()))
       text += fmt::format("event: node\nid: {}\ndata: {}\n\n", sequence, dump_text(node));
-  text += fmt::format("event: {}\nid: {}\ndata: {}\n\n", has_ended(entry) ? "end" : "state",
-                      sequence, dump_text(data));
+  const bool ended = has_ended(entry);
+  text += fmt::format("event: {}\nid: {}\ndata: {}\n", ended ? "end" : "state", sequence,
+                      ended ? document_of(entry) : brief_of(entry));
   return text;
 }
 

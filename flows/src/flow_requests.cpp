@@ -43,7 +43,7 @@ void FlowBook::refuse(const FlowRequest& request, Failure failure) {
 void FlowBook::answer_document(const FlowRequest& request, const Entry& entry, bool is_new) {
   parts_.answer(
       {.number = request.number, .failure = {}, .is_new = is_new, .content = FlowContent::json},
-      document_of(entry));
+      request.brief ? brief_of(entry) : document_of(entry));
 }
 
 void FlowBook::handle(Asked asked) {

@@ -111,9 +111,9 @@ void FlowRun::note(std::string text, UnixMillis at) {
 
 void FlowRun::act(flow::StartCall& call, Todo& todo) {
   todo.start.push_back(call.call.number);
-  std::deque<std::uint64_t>& calls = history_[call.node].calls;
+  std::vector<std::uint64_t>& calls = history_[call.node].calls;
   if (!call.keeps) calls.push_back(call.call.number);
-  if (calls.size() > most_calls_told) calls.pop_front();
+  if (calls.size() > most_calls_told) calls.erase(calls.begin());
   open_.insert_or_assign(call.call.number, std::move(call));
 }
 
@@ -190,14 +190,15 @@ Json FlowRun::node(std::uint32_t number) const {
   return json;
 }
 
-Json FlowRun::nodes() const {
-  Json list = Json::array();
+std::string FlowRun::nodes() const {
+  std::string list = "[";
   for (std::uint32_t i = 0; i < history_.size(); ++i) {
-    list.push_back(node(i));
-    list.back()["after"] = names_before(*plan_, i);
-    list.back()["calls"] = history_[i].calls;
+    Json one = node(i);
+    one["after"] = names_before(*plan_, i);
+    one["calls"] = history_[i].calls;
+    list += (i == 0 ? "" : ",") + dump_text(one);
   }
-  return list;
+  return list + "]";
 }
 
 std::string FlowRun::news(std::uint64_t since) const {

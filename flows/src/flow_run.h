@@ -77,8 +77,9 @@ class FlowRun {
   /// Counts what there is to tell.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
   [[nodiscard]] std::uint64_t nodes_done() const { return engine_.nodes_done(); }
-  /// A JSON list: state, progress and times of each node.
-  [[nodiscard]] nlohmann::ordered_json nodes() const;
+  /// A JSON list: state, progress and times of each node. As text: of a large flow it takes much
+  /// less memory than its values.
+  [[nodiscard]] std::string nodes() const;
   /// Server-sent events of all that was changed after `since`, but not of the flow's own state.
   [[nodiscard]] std::string news(std::uint64_t since) const;
   /// One line for each thing that happened; the oldest of very many are left out.
@@ -89,7 +90,7 @@ class FlowRun {
     std::uint64_t changed = 0;  // sequence
     UnixMillis begun = 0;       // 0: it has not
     UnixMillis ended = 0;
-    std::deque<std::uint64_t> calls;  // the newest that it has made, by number
+    std::vector<std::uint64_t> calls;  // the newest that it has made, by number
   };
   struct LogLine {
     std::uint64_t sequence = 0;

@@ -12,6 +12,9 @@ namespace orchid::gateway {
 namespace {
 /// Stopped at two looks in a row it is lost: whoever looks at it with a debugger has that long.
 constexpr std::chrono::milliseconds look_every{500};
+/// Between two starts: what ran for longer is started again at once, and what ends whenever it is
+/// started takes no more than a start a second.
+constexpr std::chrono::milliseconds between_starts{1000};
 }  // namespace
 
 KeptProcess::KeptProcess(boost::asio::io_context& io, Options options)
@@ -64,6 +67,7 @@ Result<processes::ChildProcess> KeptProcess::start_process() {
 }
 
 void KeptProcess::launch() {
+  started_ = std::chrono::steady_clock::now();
   auto started = start_process();
   if (!started) {
     log::error("event={}_not_started reason=\"{}\"", options_.name, started.error().message);
@@ -117,7 +121,7 @@ void KeptProcess::lose(const char* why) {
 }
 
 void KeptProcess::launch_later() {
-  timer_.expires_after(restarts_.ended(std::chrono::steady_clock::now()).value());
+  timer_.expires_at(started_ + between_starts);
   timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
     if (!error && !alive.expired() && wanted_) launch();
   });

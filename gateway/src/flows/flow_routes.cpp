@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t longest_id = 64;
 constexpr std::size_t longest_key = 255;
+constexpr const char* nodes_parameter = "nodes";
 
 Response no_content() {
   Response response;
@@ -36,6 +37,14 @@ Response response_of(Result<FlowReply> reply) {
 Response nothing_sent() {
   return to_response(
       problem_of(Failure{ErrorCode::bad_request, "a flow has to be sent: see /openapi.yaml"}));
+}
+
+/// Whether the list of nodes is to be left out. Errors: `bad_request`.
+Result<bool> wants_no_nodes(const Request& request) {
+  const std::string nodes = query_parameter(request.query, nodes_parameter);
+  if (nodes == "none") return true;
+  if (nodes.empty() || nodes == "all") return false;
+  return fail(ErrorCode::bad_request, "nodes='" + nodes + "' is unknown: write nodes=all or none");
 }
 
 /// Of what is longer there is none; so it is not sent.
@@ -63,13 +72,15 @@ void FlowRoutes::add_to(Router& router) {
     return
         [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
   };
-  router.add(Method::post, "/v1/flows", {.body = largest_flow_submission},
+  router.add(Method::post, "/v1/flows",
+             {.body = largest_flow_submission, .query = {nodes_parameter}},
              bind(&FlowRoutes::submit));
   router.add(Method::get, "/v1/flows", {}, asking(FlowAsk::list));
   router.add(Method::post, "/v1/flows/check", {.body = largest_flow_submission},
              bind(&FlowRoutes::check));
   router.add(Method::get, "/v1/flows/templates", {}, asking(FlowAsk::templates));
-  router.add(Method::get, "/v1/flows/{}", {.query = {"wait"}}, bind(&FlowRoutes::show));
+  router.add(Method::get, "/v1/flows/{}", {.query = {"wait", nodes_parameter}},
+             bind(&FlowRoutes::show));
   router.add(Method::delete_, "/v1/flows/{}", {}, asking(FlowAsk::remove));
   router.add(Method::get, "/v1/flows/{}/events", {}, bind(&FlowRoutes::events));
   router.add(Method::get, "/v1/flows/{}/outputs", {}, asking(FlowAsk::outputs));
@@ -100,8 +111,12 @@ void FlowRoutes::submit(Request& request, const Reply& reply) {
     return reply.send(to_response(problem_of(
         Failure{ErrorCode::bad_request, "Idempotency-Key must have 1 to 255 characters"})));
   if (request.body.empty()) return reply.send(nothing_sent());
-  asker_.ask(request.identity.tenant, {.ask = FlowAsk::submit, .flow = {}, .key = std::string(key)},
-             std::move(request.body), [reply](Result<FlowReply> answered) {
+  const auto brief = wants_no_nodes(request);
+  if (!brief) return reply.send(to_response(problem_of(brief.error())));
+  FlowRequest asked{.ask = FlowAsk::submit, .flow = {}, .key = std::string(key)};
+  asked.brief = *brief;
+  asker_.ask(request.identity.tenant, std::move(asked), std::move(request.body),
+             [reply](Result<FlowReply> answered) {
                const bool is_done = answered && !answered->answer.failure;
                const bool is_new = is_done && answered->answer.is_new;
                Response response = response_of(std::move(answered));
@@ -118,6 +133,9 @@ void FlowRoutes::show(Request& request, const Reply& reply) {
     if (!duration) return reply.send(to_response(problem_of(duration.error())));
     asked.wait = std::min<std::chrono::milliseconds>(*duration, longest_flow_wait);
   }
+  const auto brief = wants_no_nodes(request);
+  if (!brief) return reply.send(to_response(problem_of(brief.error())));
+  asked.brief = *brief;
   asker_.ask(request.identity.tenant, std::move(asked), {},
              [reply](Result<FlowReply> answered) { reply.send(response_of(std::move(answered))); });
 }

@@ -59,6 +59,8 @@ class Checker {
     check_name(document_.name, "a flow");
     read_inputs();
     nodes_ += document_.nodes.size();
+    scope_.nodes.reserve(document_.nodes.size());
+    uses_of_nodes_.reserve(document_.nodes.size());
     for (const Node& node : document_.nodes) add_node(node);
     for (const Edge& edge : document_.edges) add_edge(edge);
     read_outputs();
@@ -371,11 +373,12 @@ Checked check(const Document& document, const Surroundings& surroundings) {
       return found->second;
     };
   Checker checker(document, once, {}, nodes);
-  const Scope scope = checker.run();
+  Scope scope = checker.run();
   Checked checked{.plan = {}, .faults = checker.take_faults(), .shapes = {}};
   sort(checked.faults);
+  checked.shapes.reserve(scope.nodes.size());
   for (const ScopeNode& node : scope.nodes) checked.shapes.push_back(shape_of(node));
-  if (checked.faults.empty()) checked.plan = plan_of(scope);
+  if (checked.faults.empty()) checked.plan = plan_of(std::move(scope));
   for (const OptimiserChoice& choice : document.optimisers) {
     PlannedOptimiser& planned = checked.plan.optimisers.emplace_back();
     planned.name = choice.name.text;

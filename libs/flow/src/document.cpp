@@ -248,6 +248,7 @@ void read_nodes(Fields& root, Document& document, FaultList& faults) {
   const Item* nodes = root.need("nodes");
   if (nodes == nullptr) return;
   const Fields names(*nodes, "'nodes'", faults);
+  document.nodes.reserve(nodes->fields.size());
   for (const auto& [name, item] : nodes->fields)
     document.nodes.push_back(NodeReader(name, item, faults).read());
   if (nodes->kind == ItemKind::map && nodes->fields.empty())
@@ -261,6 +262,7 @@ void read_edges(Fields& root, Document& document, FaultList& faults) {
     faults.add(edges->place, "'edges' must be a list, such as [{from: a, to: b.x}]");
     return;
   }
+  document.edges.reserve(edges->elements.size());
   for (const Item& item : edges->elements) document.edges.push_back(edge_of(item, faults));
 }
 

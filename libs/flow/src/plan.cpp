@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "flow/devices.h"
 #include "foundation/amounts.h"
@@ -20,7 +21,7 @@ class Flattening {
   explicit Flattening(Plan& plan) : plan_(plan) {}
 
   /// The sources of the scope's outputs, given those of its inputs.
-  std::vector<Source> add(const Scope& scope, const std::string& prefix,
+  std::vector<Source> add(Scope& scope, const std::string& prefix,
                           const std::vector<Source>& inputs) {
     std::vector<std::vector<Source>> gives(scope.nodes.size());
     const auto resolve = [&](const ScopeSource& source) -> Source {
@@ -31,8 +32,9 @@ class Flattening {
               .index = static_cast<std::uint32_t>(plan_.constants.size() - 1)};
     };
     for (const std::size_t number : scope.order) {
-      const ScopeNode& node = scope.nodes[number];
+      ScopeNode& node = scope.nodes[number];
       std::vector<Source> sources;
+      sources.reserve(node.sources.size());
       for (const auto& source : node.sources) {
         sources.push_back(resolve(*source));
         if (source->durable && sources.back().kind == Source::Kind::node)
@@ -47,10 +49,9 @@ class Flattening {
   }
 
  private:
-  Source add_node(const ScopeNode& node, const std::string& prefix,
-                  const std::vector<Source>& sources) {
+  Source add_node(ScopeNode& node, const std::string& prefix, const std::vector<Source>& sources) {
     const auto number = static_cast<std::uint32_t>(plan_.nodes.size());
-    PlannedNode planned = node.planned;
+    PlannedNode planned = std::move(node.planned);
     planned.name = prefix + node.name;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       planned.ports[i].source = sources[i];
@@ -63,6 +64,12 @@ class Flattening {
 
   Plan& plan_;
 };
+
+std::size_t count_nodes(const Scope& scope) {
+  std::size_t count = 0;
+  for (const ScopeNode& node : scope.nodes) count += node.flow ? count_nodes(*node.flow) : 1;
+  return count;
+}
 
 std::string name_of(const Plan& plan, const Source& source) {
   switch (source.kind) {
@@ -142,8 +149,9 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-Plan plan_of(const Scope& scope) {
+Plan plan_of(Scope scope) {
   Plan plan;
+  plan.nodes.reserve(count_nodes(scope));
   plan.name = scope.name;
   plan.inputs = scope.inputs;
   std::vector<Source> inputs;

@@ -56,7 +56,7 @@ void find_durable_of_nobody(const Document& document, const Scope& scope,
 /// A fault if the plan has something durable, and nobody keeps data as files.
 void find_files(const Document& document, const Surroundings& surroundings, Checked& checked);
 
-/// Of a scope without faults.
-[[nodiscard]] Plan plan_of(const Scope& scope);
+/// Of a scope without faults, which gives its nodes away: of a large flow they take much memory.
+[[nodiscard]] Plan plan_of(Scope scope);
 
 }  // namespace orchid::flow

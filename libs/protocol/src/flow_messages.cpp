@@ -32,9 +32,14 @@ std::optional<Kind> kind_of(const std::array<std::string_view, count>& names,
 
 struct Encoder {
   Json operator()(const FlowRequest& m) const {
-    return {{"type", "request"},        {"number", m.number}, {"ask", name_of(ask_names, m.ask)},
-            {"flow", m.flow},           {"key", m.key},       {"since", m.since},
-            {"wait_ms", m.wait.count()}};
+    return {{"type", "request"},
+            {"number", m.number},
+            {"ask", name_of(ask_names, m.ask)},
+            {"flow", m.flow},
+            {"key", m.key},
+            {"since", m.since},
+            {"wait_ms", m.wait.count()},
+            {"brief", m.brief}};
   }
   Json operator()(const FlowConnection&) const { return {{"type", "connection"}}; }
   Json operator()(const FlowAnswer& m) const {
@@ -68,7 +73,8 @@ FlowRequest parse_request(const JsonObject& f) {
           .key = f.text("key"),
           .since = f.number<std::uint64_t>("since"),
           .wait = std::chrono::milliseconds(
-              f.number<std::int64_t>("wait_ms", {.least = 0, .most = longest.count()}))};
+              f.number<std::int64_t>("wait_ms", {.least = 0, .most = longest.count()})),
+          .brief = f.flag("brief")};
 }
 
 FlowAnswer parse_answer(const JsonObject& f) {

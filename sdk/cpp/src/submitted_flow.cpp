@@ -26,6 +26,8 @@ constexpr milliseconds flow_patience{15'000};
 constexpr milliseconds flow_pause{200};
 
 std::string flow_path(const std::string& id) { return "/v1/flows/" + percent_encode(id); }
+/// Without nodes, of which there may be very many.
+std::string brief_path(const std::string& id) { return flow_path(id) + "?nodes=none"; }
 
 /// The process that runs the flow is being started again; and so may be the gateway, if it has
 /// answered before.
@@ -77,7 +79,7 @@ SubmittedFlow Client::submit_flow(const FlowSubmission& flow) {
   const sdk::HttpResponse response = patiently([&] {
     return session_->request(
         {.method = "POST",
-         .target = "/v1/flows",
+         .target = "/v1/flows?nodes=none",
          .headers = {"Content-Type: application/json", "Idempotency-Key: " + key},
          .body = as_bytes(body),
          .timeout = sdk::Session::longest_answer});
@@ -95,12 +97,16 @@ FlowStatus SubmittedFlow::status() const {
   return sdk::parse_flow(patiently([&] { return session_->get(flow_path(id_)); }).text());
 }
 
+FlowStatus SubmittedFlow::progress() const {
+  return sdk::parse_flow(patiently([&] { return session_->get(brief_path(id_)); }).text());
+}
+
 FlowStatus SubmittedFlow::wait(milliseconds timeout) const {
   const auto end = Steady::now() + timeout;
   for (bool has_answered = false;; has_answered = true) {
     const auto left = std::chrono::ceil<milliseconds>(end - Steady::now());
     const auto poll = std::clamp(left, milliseconds(0), longest_flow_poll);
-    const std::string target = flow_path(id_) + "?wait=" + std::to_string(poll.count()) + "ms";
+    const std::string target = brief_path(id_) + "&wait=" + std::to_string(poll.count()) + "ms";
     FlowStatus status = sdk::parse_flow(
         patiently([&] { return session_->get(target, poll + sdk::Session::default_timeout); },
                   has_answered)

@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 STRANGER = "nobody"
 FLOW_DEADLINE_S = 90
 PIECES = 24
+MANY = 10_000
 SUM = PIECES * (PIECES + 1)
 
 
@@ -386,6 +387,27 @@ def suspended_and_resumed(_):
         same("calls of the first node", calls(site)["steps.much"], 1)
 
 
+def many_nodes(site):
+    """A document with very many nodes, which are asked for only where they are wanted; killed in the middle. Last: the gateway remembers its calls."""
+    numbers = range(MANY)
+    document = {"flow": "many", "inputs": {"n": "u64"}, "nodes": {f"n{i}": {"kind": "call", "function": "steps.throws_at_five"} for i in numbers},
+                "edges": [{"from": "n", "to": f"n{i}"} for i in numbers], "outputs": {f"r{i}": f"n{i}" for i in numbers}}
+    status, submitted = ask(site, "POST", "/v1/flows?nodes=none", {"document": json.dumps(document), "inputs": {"n": 7}})
+    same("its status and nodes", (status, submitted["nodes_total"], "nodes" in submitted), (201, MANY, False))
+    path = f"/v1/flows/{submitted['id']}"
+    half_done = wait_for(lambda: ask(site, "GET", f"{path}?nodes=none")[1], lambda one: one["nodes_done"] >= MANY // 2, "half of it is done", site.said,
+                         FLOW_DEADLINE_S)
+    expect("nodes" not in half_done, "its nodes are told unasked")
+    kill_flows(site)
+    ended = wait_for(lambda: ask(site, "GET", f"{path}?nodes=none&wait=10s"), lambda one: one[0] == 200 and one[1]["state"] != "running",
+                     "it has ended", site.said, FLOW_DEADLINE_S)[1]
+    same("its end", (ended["state"], ended["nodes_done"], "nodes" in ended), ("done", MANY, False))
+    nodes = ask(site, "GET", path)[1]["nodes"]
+    same("its nodes", (len(nodes), {node["state"] for node in nodes}, {len(node["calls"]) for node in nodes}), (MANY, {"done"}, {1}))
+    same("its outputs", ask(site, "GET", f"{path}/outputs"), (200, {f"r{i}": 7 for i in numbers}))
+    same("nodes that are neither all nor none", ask(site, "GET", f"{path}?nodes=some")[0], 400)
+
+
 def deploy(site, source):
     module = site.folder / "steps.orc"
     site.orchid("build", source, "-o", module)
@@ -402,7 +424,7 @@ def with_functions(site):
 CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,
          all_are_killed, a_piece_crashes, a_call_is_late, a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use,
          checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, limits,
-         suspended_and_resumed]
+         suspended_and_resumed, many_nodes]
 
 with gateway(PROGRAMS, {**os.environ}, f"token_users = [\"{STRANGER}\"]\n") as one:
     with_functions(one)

@@ -223,6 +223,29 @@ TEST_CASE("a submitted flow runs to its end, and its outputs are kept") {
   CHECK(process.ask({.ask = FlowAsk::list, .flow = {}, .key = {}})->document["flows"].size() == 1);
 }
 
+TEST_CASE("who asks often is told how a flow stands without its nodes") {
+  const tests::Scratch folder;
+  std::string id;
+  const auto same_without_nodes = [&](Process& process) {
+    Json whole = process.show(id);
+    CHECK(whole.at("nodes").size() == 4);
+    whole.erase("nodes");
+    CHECK(process.ask({.ask = FlowAsk::show, .flow = id, .key = {}, .brief = true})->document ==
+          whole);
+    CHECK(process.ask({.ask = FlowAsk::list, .flow = {}, .key = {}})->document["flows"][0] ==
+          whole);
+  };
+  {
+    Process process(folder);
+    id = process.submit();
+    same_without_nodes(process);
+    process.end_all();
+    same_without_nodes(process);
+  }
+  Process process(folder);
+  same_without_nodes(process);
+}
+
 TEST_CASE("after a restart the calls that were open are asked for again, and no others") {
   const tests::Scratch folder;
   std::string id;

@@ -53,7 +53,7 @@ struct Seen {
 Seen seen(const FlowRun& run) {
   return {.snapshot = run.engine().snapshot(),
           .open = numbers_of(run),
-          .nodes = run.nodes().dump(),
+          .nodes = run.nodes(),
           .log = run.log()};
 }
 

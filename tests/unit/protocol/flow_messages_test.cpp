@@ -21,13 +21,15 @@ TEST_CASE("what a gateway and the process of a tenant's flows say arrives as it 
                                                             .flow = "fl-1",
                                                             .key = "k",
                                                             .since = 9,
-                                                            .wait = std::chrono::seconds(60)});
+                                                            .wait = std::chrono::seconds(60),
+                                                            .brief = true});
   CHECK(request.number == 7);
   CHECK(request.ask == FlowAsk::news);
   CHECK(request.flow == "fl-1");
   CHECK(request.key == "k");
   CHECK(request.since == 9);
   CHECK(request.wait == std::chrono::seconds(60));
+  CHECK(request.brief);
   (void)flow_message_back(FlowConnection{});
   (void)flow_message_back(FlowDial{});
 

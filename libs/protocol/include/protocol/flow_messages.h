@@ -46,6 +46,7 @@ struct FlowRequest {
   std::string key;                   // of `submit`: the same key is the same flow; may be empty
   std::uint64_t since = 0;           // of `news`: what is known already
   std::chrono::milliseconds wait{};  // of `show`: for the end; of `news`: for some
+  bool brief = false;                // of `submit` and `show`: without the nodes
 };
 /// The answer to a `FlowDial`. Descriptor: a stream socket, at whose other end the gateway takes
 /// HTTP requests for this tenant.

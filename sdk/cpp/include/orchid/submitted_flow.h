@@ -56,8 +56,12 @@ struct FlowEvent {
 class SubmittedFlow {
  public:
   [[nodiscard]] const std::string& id() const { return id_; }
+  /// In `json` with all of its nodes.
   [[nodiscard]] FlowStatus status() const;
-  /// Waits until it has ended or `timeout` has passed, and says how it stands then.
+  /// The same without its nodes, for those who ask often.
+  [[nodiscard]] FlowStatus progress() const;
+  /// Waits until it has ended or `timeout` has passed, and says how it stands then, without
+  /// its nodes.
   [[nodiscard]] FlowStatus wait(std::chrono::milliseconds timeout) const;
   /// By name, as JSON. Error `conflict`: it has not come to its end.
   [[nodiscard]] std::string outputs() const;
