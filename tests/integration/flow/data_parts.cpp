@@ -25,6 +25,16 @@ std::optional<orchid::NewData<double>> scale(orchid::Call& call, orchid::Data<do
 }
 ORCHID_FUNCTION(scale)
 
+std::optional<orchid::NewData<double>> add(orchid::Call& call, orchid::Data<double> values,
+                                           orchid::Data<double> others) {
+  if (values.size() != others.size()) return std::nullopt;
+  auto room = orchid::Room<double>::create(call, values.size());
+  if (!room) return std::nullopt;
+  for (std::size_t i = 0; i < values.size(); ++i) room->span()[i] = values[i] + others[i];
+  return room->as_result(values.size());
+}
+ORCHID_FUNCTION(add)
+
 double total(orchid::Data<double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
