@@ -123,7 +123,7 @@ TEST_CASE("a crew at several executors is claimed and wired") {
   CHECK(claim.member == 2);
   CHECK(claim.members == 3);
   CHECK(claim.near == std::vector<std::uint32_t>{0, 1, 2});
-  CHECK_FALSE(parse_lane_message(encode(LaneClaim{.members = 3, .member = 4})));
+  CHECK_FALSE(parse_lane_message(encode(LaneClaim{.members = 3, .member = 4, .near = {4}})));
   const auto wire = round_trip(LaneWire{.worker = 9, .peers = {{3, "192.0.2.7:1", "00ff"}, {}}});
   CHECK(wire.worker == 9);
   REQUIRE(wire.peers.size() == 2);
