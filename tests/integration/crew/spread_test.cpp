@@ -9,25 +9,9 @@
 #include <vector>
 
 #include "crew_fixture.h"
-#include "makes_modules.h"
+#include "spread_fixture.h"
 
 namespace orchid::tests {
-namespace {
-
-struct SpreadFixture {
-  FarExecutor second{{.programs = PROGRAMS, .spare = 1, .remote = true}};
-  LocalExecutor first{{.programs = PROGRAMS, .spare = 1, .remote = true}};
-  ExecutorCrews* source = nullptr;  // of the crew that was taken last, which owns it
-
-  [[nodiscard]] Crew take(const CrewOptions& options, bool is_far = false) {
-    auto owned = std::make_unique<ExecutorCrews>(first, second);
-    source = owned.get();
-    source->is_far = is_far;
-    return take_crew(std::move(owned), options);
-  }
-};
-
-}  // namespace
 
 TEST_CASE_FIXTURE(SpreadFixture,
                   "a call walks over the members of two executors, whoever it began at") {
@@ -187,16 +171,6 @@ TEST_CASE_FIXTURE(SpreadFixture,
   CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 4));
   CHECK(eventually([&] { return crew.formations() == 2 && crew.pids().size() == 4; }));
   CHECK(crew.id() != lease);
-}
-
-TEST_CASE_FIXTURE(SpreadFixture,
-                  "calls of a crew at several executors make no modules, and are told so") {
-  Crew crew = take({.workers = 2});
-  const CrewFunction deploy = maker(crew);
-  const Error error = error_of(
-      [&] { (void)deploy.invoke(1, plan_of({.how = by_forward}, test_module("walks_crew"))); });
-  check_clear(error, ErrorKind::function_error);
-  CHECK(error.message().find("make no modules") != std::string::npos);
 }
 
 }  // namespace orchid::tests

@@ -27,6 +27,25 @@ TEST_CASE("what is said about a module that a call wants comes back as it was") 
   CHECK(none.message == "no");
 }
 
+TEST_CASE("what is said about a module that a call has made comes back as it was") {
+  CHECK_FALSE(round_trip(LaneFetched{.name = "n", .digest = "d"}).made);
+  const auto fetched =
+      round_trip(LaneFetched{.name = "n", .digest = "d", .made = true, .base = "b"});
+  CHECK(fetched.made);
+  CHECK(fetched.base == "b");
+  // Only what was made is made of something else.
+  CHECK(round_trip(LaneFetched{.name = "n", .digest = "d", .base = "b"}).base.empty());
+  CHECK(round_trip(LaneMade{"d"}).base.empty());
+  CHECK(round_trip(LaneMade{"d", "b"}).digest == "d");
+  CHECK(round_trip(LaneMade{"d", "b"}).base == "b");
+  CHECK(round_trip(LaneKept{"d"}).digest == "d");
+  CHECK_FALSE(round_trip(LaneKept{"d"}).refusal.has_value());
+  const auto refused = round_trip(LaneKept{"d", Failure{ErrorCode::no_capacity, "64"}});
+  REQUIRE(refused.refusal.has_value());
+  CHECK(refused.refusal->code == ErrorCode::no_capacity);
+  CHECK(refused.refusal->message == "64");
+}
+
 TEST_CASE("every lane message comes back as it was") {
   const auto claim = round_trip(LaneClaim{.lease = {7, 42}, .secret = std::string(64, 'a')});
   CHECK(claim.lease == LeaseId{7, 42});

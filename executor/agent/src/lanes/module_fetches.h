@@ -1,4 +1,5 @@
-// lanes/module_fetches.h: modules that a client is asked to send once more, and who waits for them.
+// lanes/module_fetches.h: modules that a client is asked to send once more, or to keep, and who
+// waits for that.
 #pragma once
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,10 +19,14 @@
 
 namespace orchid::executor {
 
-/// What a client has sent.
+/// What a client has sent, or nothing if it was to keep something.
 struct FetchedModule {
   UniqueFd bytes;
   std::string digest;  // as the client says: whoever compiles them looks
+  bool made = false;   // by a call of its crew, at another executor
+  /// Of what was made: the bytes are constants for the module with this digest. Empty: they are a
+  /// module.
+  std::string base = {};
 };
 
 /// Pure. Owned by its session. What is forgotten is not told.
@@ -29,6 +35,8 @@ class ModuleFetches {
   /// A client has what it is asked for: it loaded it.
   static constexpr std::chrono::seconds patience{10};
   using Fetched = std::function<void(Result<FetchedModule> module)>;
+  /// `sent`: what a client has not done when it is late.
+  explicit ModuleFetches(std::string_view sent = "sent") : sent_(sent) {}
 
   /// True: the client is to be asked for it.
   [[nodiscard]] bool add(const std::string& name, Fetched fetched, MonotonicTime now) {
@@ -55,9 +63,9 @@ class ModuleFetches {
     }
     for (const Fetched& fetched : late)
       fetched(fail(ErrorCode::timed_out,
-                   fmt::format("the program of the crew has not sent the module within {} s: does "
+                   fmt::format("the program of the crew has not {} the module within {} s: does "
                                "it run? Try again",
-                               patience.count())));
+                               sent_, patience.count())));
   }
   void clear() { waiting_.clear(); }
 
@@ -66,6 +74,7 @@ class ModuleFetches {
     MonotonicTime due;
     std::vector<Fetched> fetched;
   };
+  std::string_view sent_;                   // a literal
   std::map<std::string, Waiting> waiting_;  // by digest, or however it is named
 };
 

@@ -134,7 +134,7 @@ bool CrewCore::hear_seat(std::size_t index) {
 }
 
 void CrewCore::hear(std::size_t index, Packet& packet) {
-  if (spread_ && hear_wired(seats_[index], packet.text)) return;
+  if (spread_ && hear_spread(index, packet)) return;
   const auto message = lane_client::parse_executor_message(packet.text);
   if (!message) return lose_lease("the executor talks nonsense: " + message.error().message);
   hear(index, *message, packet);
@@ -220,6 +220,12 @@ void CrewCore::need_code(std::size_t index, const std::string& digest) {
 
 /// A call wants it, and its executor does not have it.
 void CrewCore::want_module(std::size_t index, const std::string& name) {
+  if (const MadeBook::Entry* const made = made_.find(name)) {
+    const LaneFetched answer{
+        .name = name, .digest = made->first, .made = true, .base = made->second.base};
+    (void)seats_[index].socket->send(encode(LaneMessage(answer)), {made->second.content.get()});
+    return;
+  }
   look_ups_[name].insert(index);
   wanted_.notify_all();
 }

@@ -71,13 +71,30 @@ void CrewCore::wire_members(Lock& lock) {
   mesh_ = std::move(*mesh);
 }
 
-/// No other executor says that.
-bool CrewCore::hear_wired(Seat& seat, const std::string& text) {
-  const auto message = parse_lane_message(text);
-  const auto* wired = message ? std::get_if<LaneWired>(&*message) : nullptr;
+/// No other executor says that. False: it is about something else.
+bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
+  const auto message = parse_lane_message(packet.text);
+  if (!message) return false;
+  if (const auto* made = std::get_if<LaneMade>(&*message)) {
+    keep_made(index, *made, packet);
+    return true;
+  }
+  const auto* wired = std::get_if<LaneWired>(&*message);
   if (wired == nullptr) return false;
+  Seat& seat = seats_[index];
   if (seat.claimed && seat.claimed->worker == wired->worker) seat.wired = true;
   return true;
+}
+
+/// What the program has loaded, all members have.
+void CrewCore::keep_made(std::size_t index, const LaneMade& made, Packet& packet) {
+  if (packet.descriptors.size() != 1)
+    return lose_lease("the executor sent a module that a call has made without its bytes");
+  LaneKept answer{.digest = made.digest};
+  if (!modules_.contains(made.digest))
+    if (auto kept = made_.keep(made, std::move(packet.descriptors.front()), formations_); !kept)
+      answer.refusal = std::move(kept.error());
+  (void)seats_[index].socket->send(encode(LaneMessage(answer)), {});
 }
 
 /// Blocks until all members have connected.
