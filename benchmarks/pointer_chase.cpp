@@ -2,12 +2,13 @@
 // members of a crew, by code that was not there, against raw UCX whose handlers were?
 //
 // Each entry names one of another member, so that each step leaves it; requests have 24 bytes. The
-// members of a crew of Orchid's are two workers, taken with the SDK. The rivals are those of
+// members of a crew of Orchid's are workers, taken with the SDK. The rivals are those of
 // benchmarks/crew_forward.cpp: active messages whose handlers forward, the program that asks for
 // each step, ucp_get, and mailboxes. On one host each member has a core and spins; the program that
-// waits shares the first one. Between hosts (network namespaces) an executor with one core is on
-// each, so that the crew has a member on both; where crews of several hosts are refused its rows
-// are left out.
+// waits shares the first one, and so sleeps (Wait::blocking). Between hosts (network namespaces: 2,
+// and reported 4 and 8) an executor with one core is on each, so that the crew has a member on all
+// of them. The rows of a random table have steps that stay where they are, which all but who
+// fetches do at once.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crew/crew.h"
@@ -38,7 +40,8 @@
 namespace orchid::bench {
 namespace {
 
-constexpr unsigned members = 2;
+constexpr unsigned members = 2;  // where nothing else is said
+constexpr unsigned most_hosts = 8;
 constexpr std::uint64_t first_promised_depth = 256;
 constexpr std::array<std::uint64_t, 7> depths{1, 4, 16, 64, 256, 1024, 4096};
 /// Those that take milliseconds for a hop go no deeper.
@@ -74,8 +77,9 @@ std::span<const std::byte> bytes_of(const T& value) {
 /// A crew of Orchid's, whose members hold the table. Owned by the main thread.
 class OrchidChases {
  public:
-  OrchidChases(orchid::Crew& crew, std::span<const std::byte> module)
-      : table_(members), chase_(crew.function(module, "chase")) {
+  OrchidChases(orchid::Crew& crew, std::span<const std::byte> module, unsigned members,
+               ChaseOrder order = ChaseOrder::leaving)
+      : table_(members, order), chase_(crew.function(module, "chase")) {
     const CrewFunction hold = crew.function(module, "hold");
     for (unsigned member = 1; member <= members; ++member)
       (void)hold.invoke(member, std::as_bytes(std::span(table_.entries(), table_.size())
@@ -283,11 +287,12 @@ int on_one_host(Bench& bench, const std::vector<int>& cores, const std::vector<s
   tests::LocalExecutor executor({.programs = PROGRAMS, .compile_quota = std::chrono::hours(1)});
   auto made = std::make_unique<tests::ExecutorCrews>(executor);
   tests::ExecutorCrews& source = *made;
-  orchid::Crew crew = tests::take_crew(std::move(made), {.workers = members});
+  orchid::Crew crew =
+      tests::take_crew(std::move(made), {.workers = members, .wait = Wait::blocking});
   const auto pids = crew.pids();
   for (std::size_t i = 0; i < pids.size(); ++i)
     if (auto pinned = pin(pids[i], cores[i % cores.size()]); !pinned) return 3;
-  OrchidChases orchid(crew, module);
+  OrchidChases orchid(crew, module, members);
   chasers.push_back({.name = "Orchid",
                      .chase = [&](const Crew::Round& round) { return orchid.chase(round); },
                      .promised = 1 / 1.1});
@@ -301,59 +306,72 @@ int on_one_host(Bench& bench, const std::vector<int>& cores, const std::vector<s
   return 0;
 }
 
-struct FarCrew {
-  explicit FarCrew(const FarSite& site)
-      : client(site.client()),
-        crew(client.crew({.workers = members, .within = std::chrono::seconds(10)})) {}
-  Client client;
-  orchid::Crew crew;
+/// So many hosts, each with a member and a part of the table.
+struct Between {
+  unsigned hosts = members;
+  ChaseOrder order = ChaseOrder::leaving;
+  [[nodiscard]] bool is_promised() const {
+    return hosts == members && order == ChaseOrder::leaving;
+  }
+  [[nodiscard]] std::string where() const {
+    const std::string many = std::to_string(hosts) + " hosts";
+    return order == ChaseOrder::random ? many + ", a random table" : many;
+  }
 };
 
-/// Null: there are no crews of several hosts, which is said.
-std::unique_ptr<FarCrew> take_far_crew(const FarSite& site) {
-  try {
-    return std::make_unique<FarCrew>(site);
-  } catch (const Error& error) {
-    std::fprintf(stderr, "Orchid between two hosts is left out: %s\n", error.what());
-    return nullptr;
-  }
-}
-
-int between_hosts(Bench& bench, const tests::HostNamespaces& hosts, const std::vector<int>& cores,
-                  const std::vector<std::byte>& module) {
+/// False: one of those that all are compared with cannot be started.
+bool add_rivals(std::vector<Chaser>& chasers, const tests::HostNamespaces& hosts,
+                const std::vector<int>& cores, const Between& between) {
   CrewPlan forwards{.way = ChaseWay::raw,
-                    .members = members,
+                    .order = between.order,
+                    .members = between.hosts,
                     .transports = "tcp,self",
                     .hosts = &hosts,
+                    .waiting = between.hosts == members ? Waiting::spin : Waiting::yield,
                     .cores = {cores[0], cores[0], cores[1]}};
   CrewPlan steps = forwards;  // the program does each step
   steps.waiting = Waiting::yield;
   steps.beginner = Waiting::spin;
   steps.cores = {cores[0], cores[1]};
-  std::vector<Chaser> chasers;
-  if (!add_rival(chasers, "raw UCX, handlers forward", forwards)) return 3;
+  if (!add_rival(chasers, "raw UCX, handlers forward", forwards)) return false;
   steps.way = ChaseWay::fetch;
   (void)add_rival(chasers, "the program fetches each hop", steps);
+  if (!between.is_promised()) return true;
   steps.way = ChaseWay::get;
   (void)add_rival(chasers, "ucp_get", steps, slow_ones_end);
   forwards.way = ChaseWay::mailbox;
   forwards.waiting = forwards.beginner = Waiting::yield;  // memory that changes wakes nobody
   (void)add_rival(chasers, "put and poll", forwards, slow_ones_end);
-  auto site = FarSite::start(hosts, {.executors = 2, .flags = {"--cores", "1"}});
+  return true;
+}
+
+int between_hosts(Bench& bench, const tests::HostNamespaces& hosts, const std::vector<int>& cores,
+                  const std::vector<std::byte>& module, const Between& between,
+                  std::vector<Chaser> chasers) {
+  auto site = FarSite::start(hosts, {.executors = between.hosts, .flags = {"--cores", "1"}});
   if (!site) {
-    std::fprintf(stderr, "no site of two hosts: %s\n", site.error().message.c_str());
+    std::fprintf(stderr, "no site of %u hosts: %s\n", between.hosts, site.error().message.c_str());
     return 3;
   }
-  const auto crew = take_far_crew(**site);
-  std::optional<OrchidChases> orchid;
-  if (crew != nullptr) {
-    orchid.emplace(crew->crew, module);
-    chasers.push_back({.name = "Orchid",
-                       .chase = [&](const Crew::Round& round) { return orchid->chase(round); },
-                       .promised = 1 / 0.95});
+  Client client = (*site)->client();
+  orchid::Crew crew = client.crew({.workers = between.hosts,
+                                   .wait = Wait::blocking,
+                                   .within = std::chrono::seconds(10),
+                                   .lane = "auto"});
+  const auto pids = crew.pids();
+  for (std::size_t i = 0; i < pids.size(); ++i)
+    if (auto pinned = pin(pids[i], cores[i % 2]); !pinned) return 3;
+  OrchidChases orchid(crew, module, between.hosts, between.order);
+  chasers.push_back(
+      {.name = "Orchid", .chase = [&](const Crew::Round& round) { return orchid.chase(round); }});
+  if (between.is_promised()) chasers.back().promised = 1 / 0.95;
+  Turns turns(bench, between.where(), chasers);
+  if (!between.is_promised()) {
+    for (const std::uint64_t depth : {64, 256, 1024}) turns.chase(round_of(depth, 1, 1024));
+    return 0;
   }
-  Turns turns(bench, "two hosts", chasers);
   for (const std::uint64_t depth : depths) turns.chase(round_of(depth, 1, depth < 16 ? 64 : 1024));
+  for (const std::uint64_t depth : {16, 256}) turns.chase(round_of(depth, 16, 4096));
   write_chart("pointer_chase_two_hosts.svg", "A chase between two hosts, 24 bytes", turns.lines());
   return 0;
 }
@@ -364,14 +382,23 @@ int run(Bench& bench) {
     std::fputs("pointer_chase needs two cores\n", stderr);
     return 3;
   }
-  const auto hosts = tests::HostNamespaces::create(members + 1);
+  const auto hosts = tests::HostNamespaces::create(most_hosts + 1);
   const auto module = tests::module_bytes(POINTER_CHASE_MODULE);
+  // They fork, which must be before anything here has threads, or has used UCX.
+  std::vector<std::pair<Between, std::vector<Chaser>>> turns;
+  if (hosts)
+    for (const Between& between : {Between{}, Between{.order = ChaseOrder::random},
+                                   Between{.hosts = 4}, Between{.hosts = most_hosts}})
+      if (!add_rivals(turns.emplace_back(between, std::vector<Chaser>()).second, *hosts, cores,
+                      between))
+        return 3;
   if (const int broken = on_one_host(bench, cores, module); broken != 0) return broken;
-  if (!hosts) {
-    std::fprintf(stderr, "rows of two hosts are left out: %s\n", hosts.error().message.c_str());
-    return bench.report();
-  }
-  if (const int broken = between_hosts(bench, *hosts, cores, module); broken != 0) return broken;
+  if (!hosts)
+    std::fprintf(stderr, "rows of several hosts are left out: %s\n", hosts.error().message.c_str());
+  for (auto& [between, rivals] : turns)
+    if (const int broken = between_hosts(bench, *hosts, cores, module, between, std::move(rivals));
+        broken != 0)
+      return broken;
   return bench.report();
 }
 

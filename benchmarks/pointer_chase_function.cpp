@@ -15,6 +15,8 @@ struct Request {
   std::uint64_t number;
 };
 
+/// As ChaseTable has it.
+constexpr std::uint64_t entries_each = 4096;
 std::vector<std::uint64_t> part;  // of this member
 
 std::int32_t answer(orchid_call* call, std::uint64_t address) {
@@ -28,8 +30,9 @@ std::int32_t answer(orchid_call* call, std::uint64_t address) {
 
 /// Input: the entries of the member where it runs.
 ORCHID_ENTRY(hold) {
-  part.resize(input_size / sizeof(std::uint64_t));
-  std::memcpy(part.data(), input, part.size() * sizeof(std::uint64_t));
+  if (input_size != entries_each * sizeof(std::uint64_t)) return ORCHID_BAD_ARGUMENTS;
+  part.resize(entries_each);
+  std::memcpy(part.data(), input, input_size);
   return ORCHID_OK;
 }
 
@@ -38,9 +41,13 @@ ORCHID_ENTRY(chase) {
   Request request{};
   if (input_size != sizeof(request) || part.empty()) return ORCHID_BAD_ARGUMENTS;
   std::memcpy(&request, input, sizeof(request));
-  request.address = part[request.address % part.size()];
-  if (--request.left == 0) return answer(call, request.address);
-  const auto owner = static_cast<std::uint32_t>(request.address / part.size() + 1);
+  const auto self = static_cast<std::uint32_t>(orchid_member(call));
+  std::uint32_t owner = 0;
+  do {
+    request.address = part[request.address % entries_each];
+    if (--request.left == 0) return answer(call, request.address);
+    owner = static_cast<std::uint32_t>(request.address / entries_each + 1);
+  } while (owner == self);
   return orchid_forward(call, owner, nullptr, &request, sizeof(request));
 }
 

@@ -5,9 +5,19 @@
 #include <random>
 
 namespace orchid::bench {
+namespace {
+
+std::vector<std::uint64_t> random_cycle(unsigned members) {
+  std::mt19937_64 random(members);
+  std::vector<std::uint64_t> cycle(std::uint64_t{members} * ChaseTable::entries_each);
+  std::iota(cycle.begin(), cycle.end(), std::uint64_t{0});
+  std::ranges::shuffle(cycle, random);
+  return cycle;
+}
 
 /// In each lap all members come once, in a new order that does not begin where the last one ended.
-ChaseTable::ChaseTable(unsigned members) : next_(std::uint64_t{members} * entries_each) {
+std::vector<std::uint64_t> leaving_cycle(unsigned members) {
+  constexpr unsigned entries_each = ChaseTable::entries_each;
   std::mt19937_64 random(members);
   std::vector<std::vector<std::uint64_t>> left(members);
   for (unsigned member = 0; member < members; ++member) {
@@ -33,6 +43,14 @@ ChaseTable::ChaseTable(unsigned members) : next_(std::uint64_t{members} * entrie
       left[member].pop_back();
     }
   }
+  return cycle;
+}
+
+}  // namespace
+
+ChaseTable::ChaseTable(unsigned members, ChaseOrder order)
+    : next_(std::uint64_t{members} * entries_each) {
+  const auto cycle = order == ChaseOrder::random ? random_cycle(members) : leaving_cycle(members);
   for (std::size_t i = 0; i < cycle.size(); ++i) next_[cycle[i]] = cycle[(i + 1) % cycle.size()];
 }
 

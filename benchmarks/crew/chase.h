@@ -14,14 +14,20 @@ struct ChaseRequest {
 };
 static_assert(sizeof(ChaseRequest) == 24);
 
-/// One cycle through all entries, in which no two neighbours lie at the same member. The same in
-/// each process that makes one of the same size. Immutable.
+/// Which entries follow each other.
+enum class ChaseOrder : std::uint8_t {
+  leaving,  // no two neighbours lie at the same member
+  random,   // one in so many, as there are members, stays where it is: such a step is none between
+};
+
+/// One cycle through all entries. The same in each process that makes one of the same size and
+/// order. Immutable.
 class ChaseTable {
  public:
   static constexpr unsigned entries_each = 4096;
 
   /// Of members 1 to `members`; at least two.
-  explicit ChaseTable(unsigned members);
+  explicit ChaseTable(unsigned members, ChaseOrder order = ChaseOrder::leaving);
 
   [[nodiscard]] std::uint64_t size() const { return next_.size(); }
   [[nodiscard]] std::uint64_t next(std::uint64_t address) const { return next_[address]; }

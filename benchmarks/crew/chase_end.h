@@ -28,6 +28,7 @@ enum class ChaseWay : std::uint8_t {
 /// What the processes of a crew got from the one that forked them.
 struct ChaseSetting {
   ChaseWay way = ChaseWay::raw;
+  ChaseOrder order = ChaseOrder::leaving;
   unsigned self = 0;
   unsigned processes = 0;  // members and the one that begins, which is number 0
   std::string transports;

@@ -53,6 +53,7 @@ Result<Crew> Crew::start(const CrewPlan& plan) {
   if (!board) return fail(std::move(board.error()));
   Crew crew(std::move(*board));
   ChaseSetting setting{.way = plan.way,
+                       .order = plan.order,
                        .processes = plan.members + 1,
                        .transports = plan.transports,
                        .devices = plan.hosts != nullptr ? "link0" : ""};

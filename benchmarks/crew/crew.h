@@ -24,6 +24,7 @@ enum class Waiting : std::uint8_t {
 
 struct CrewPlan {
   ChaseWay way = ChaseWay::raw;
+  ChaseOrder order = ChaseOrder::leaving;  // ways `raw` and `fetch`; the others leave
   unsigned members = 2;
   std::string transports;
   const tests::HostNamespaces* hosts = nullptr;  // null: all on this one

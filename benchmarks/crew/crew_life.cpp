@@ -77,7 +77,7 @@ Result<void> follow(const CrewPlan& plan, ChaseEnd& end, const Board& board, uns
 class Lead {
  public:
   Lead(const CrewPlan& plan, ChaseEnd& end, const Crew::Round& round)
-      : plan_(plan), end_(end), round_(round), table_(plan.members) {
+      : plan_(plan), end_(end), round_(round), table_(plan.members, plan.order) {
     for (unsigned i = 0; i < round.chases; ++i) {
       const std::uint64_t start = std::uint64_t{i} * 7919 % table_.size();
       expected_.push_back({start, table_.walk(start, round.depth)});

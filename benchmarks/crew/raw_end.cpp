@@ -14,7 +14,8 @@ class RawEnd final : public ChaseEnd {
  public:
   RawEnd(std::unique_ptr<UcxParty> party, const ChaseSetting& setting)
       : party_(std::move(party)),
-        table_(setting.processes - 1),
+        table_(setting.processes - 1, setting.order),
+        self_(setting.self),
         fetches_(setting.way == ChaseWay::fetch) {
     party_->handle(step_id, on_step, this);
     party_->handle(answer_id, on_answer, this);
@@ -43,11 +44,15 @@ class RawEnd final : public ChaseEnd {
     auto& end = *static_cast<RawEnd*>(self);
     ChaseRequest request;
     std::memcpy(&request, data, sizeof(request));
-    request.address = end.table_.next(request.address);
-    if (--request.left == 0 || end.fetches_)
+    unsigned owner = 0;
+    do {
+      request.address = end.table_.next(request.address);
+      owner = ChaseTable::owner(request.address);
+    } while (--request.left != 0 && !end.fetches_ && owner == end.self_);
+    if (request.left == 0 || end.fetches_)
       end.send(0, answer_id, request);
     else
-      end.send(ChaseTable::owner(request.address), step_id, request);
+      end.send(owner, step_id, request);
     return UCS_OK;
   }
   static ucs_status_t on_answer(void* self, const void*, std::size_t, void* data, std::size_t,
@@ -64,6 +69,7 @@ class RawEnd final : public ChaseEnd {
 
   std::unique_ptr<UcxParty> party_;
   ChaseTable table_;
+  unsigned self_;
   bool fetches_;
 };
 
