@@ -1,7 +1,8 @@
 // orchid-flows: runs the flows that one tenant has submitted; orchid-gateway keeps it.
 //
 // Threads: the main one owns the flows and their journal; one takes what the gateway asks; one
-// checks what is submitted; and each call that is under way has one that waits for it.
+// checks what is submitted, one looks at data; and each call that is under way has one that waits
+// for it.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -89,6 +90,7 @@ int run(const Arguments& arguments) {
   gateway.start();
   CallMaker calls(client, arrivals, most_calls);
   BackgroundThread checks;
+  BackgroundThread looks;
   const SystemClock clock;
   FlowBook book(
       {.journal = **journal,
@@ -112,6 +114,13 @@ int run(const Arguments& arguments) {
            [&] {
              checks.run([&client, &arrivals] {
                arrivals.put(HostsSeen{.hosts = flow::look_at_hosts(client)});
+             });
+           },
+       .look_at_objects =
+           [&](std::string flow, std::vector<DataId> objects) {
+             looks.run([&client, &arrivals, flow = std::move(flow), objects = std::move(objects)] {
+               arrivals.put(
+                   ObjectsSeen{.flow = flow, .objects = flow::look_at_objects(client, objects)});
              });
            }},
       {.most_flows = arguments.flows, .keep = std::chrono::milliseconds(arguments.keep_ms)});

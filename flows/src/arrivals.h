@@ -43,9 +43,14 @@ struct CallEnded {
 struct HostsSeen {
   std::vector<flow::HostSituation> hosts;
 };
+/// Objects of a flow have been looked at, as far as the gateway tells.
+struct ObjectsSeen {
+  std::string flow;
+  std::vector<flow::ObjectSituation> objects;
+};
 /// There is nobody to run flows for.
 struct GatewayGone {};
-using Arrival = std::variant<Asked, Checked, CallEnded, HostsSeen, GatewayGone>;
+using Arrival = std::variant<Asked, Checked, CallEnded, HostsSeen, ObjectsSeen, GatewayGone>;
 
 /// Any thread puts in; one takes out. The gateway has at most 1024 requests under way, and no more
 /// calls end than are open.

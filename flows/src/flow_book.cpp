@@ -221,6 +221,7 @@ bool FlowBook::take(std::vector<Arrival> arrivals) {
     if (auto* asked = std::get_if<Asked>(&arrival)) handle(std::move(*asked));
     if (auto* checked = std::get_if<Checked>(&arrival)) handle(std::move(*checked));
     if (const auto* seen = std::get_if<HostsSeen>(&arrival)) see_hosts(*seen);
+    if (auto* seen = std::get_if<ObjectsSeen>(&arrival)) see_objects(std::move(*seen));
   }
   return true;
 }
@@ -245,10 +246,27 @@ void FlowBook::see_hosts(const HostsSeen& seen) {
     if (entry.run && entry.run->is_optimised()) entry.run->see_hosts(seen.hosts);
 }
 
+/// Decisions do not wait for it: a flow begins well enough without.
+void FlowBook::want_objects(Entry& entry) {
+  if (!parts_.look_at_objects || entry.looks_at_objects) return;
+  auto wanted = entry.run->wanted_objects();
+  if (wanted.empty()) return;
+  entry.looks_at_objects = true;
+  parts_.look_at_objects(entry.record.id, std::move(wanted));
+}
+
+void FlowBook::see_objects(ObjectsSeen seen) {
+  Entry* entry = find(seen.flow);
+  if (entry == nullptr) return;
+  entry->looks_at_objects = false;
+  if (entry->run && entry->run->is_optimised()) entry->run->see_objects(std::move(seen.objects));
+}
+
 /// A decision is an event like others: on disk before it counts, so that whoever goes on from the
 /// journal has the same calls.
 void FlowBook::tune(Entry& entry) {
   if (!entry.run || !entry.suspended.empty() || !entry.run->is_optimised()) return;
+  want_objects(entry);
   if (!knows_hosts(*entry.run)) return;
   auto decided = entry.run->decide(stamped(entry, flow::Tick{}).at);
   if (!decided) return;

@@ -36,6 +36,8 @@ class FlowBook {
     /// Looks at hosts elsewhere; arrives as `HostsSeen`, whatever comes of it. Empty: nobody knows
     /// of hosts.
     std::function<void()> look_at_hosts{};
+    /// The same of objects of a flow, by its id; arrives as `ObjectsSeen`.
+    std::function<void(std::string, std::vector<DataId>)> look_at_objects{};
   };
   struct Options {
     std::size_t most_flows = 100;                        // that have not ended
@@ -55,10 +57,11 @@ class FlowBook {
  private:
   struct Entry {
     FlowRecord record;
-    std::unique_ptr<FlowRun> run;  // null: it is done, or cannot be read
-    std::string suspended;         // why; empty: it is not
-    std::string brief;             // of a flow that is done: its summary without nodes
-    flow::Time base{};             // of the engine's time, at `since`
+    std::unique_ptr<FlowRun> run;   // null: it is done, or cannot be read
+    std::string suspended;          // why; empty: it is not
+    std::string brief;              // of a flow that is done: its summary without nodes
+    bool looks_at_objects = false;  // an answer is to come
+    flow::Time base{};              // of the engine's time, at `since`
     MonotonicTime since{};
   };
   struct Waiting {
@@ -74,6 +77,8 @@ class FlowBook {
   void tune(Entry& entry);
   [[nodiscard]] bool knows_hosts(const FlowRun& run);
   void see_hosts(const HostsSeen& seen);
+  void want_objects(Entry& entry);
+  void see_objects(ObjectsSeen seen);
   void apply(Entry& entry, const JournalEvent& event);
   void start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers);
   void suspend(Entry& entry, const std::string& why);

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flow/engine.h"
@@ -52,6 +53,11 @@ class FlowRun {
   void see_hosts(const std::vector<flow::HostSituation>& hosts) {
     told_of_hosts_ = true;
     if (!hosts.empty()) tuner_->see_hosts(hosts);
+  }
+  /// As of the tuner, while it is optimised.
+  [[nodiscard]] std::vector<DataId> wanted_objects() { return tuner_->wanted_objects(engine_); }
+  void see_objects(std::vector<flow::ObjectSituation> objects) {
+    tuner_->see_objects(std::move(objects));
   }
   /// What its optimisers have to say, for the engine to be told; nothing: nothing new. `at` as of
   /// events.

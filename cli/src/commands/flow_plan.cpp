@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,8 @@
 #include "commands/commands.h"
 #include "flow/optimiser.h"
 #include "flow/outlook.h"
+#include "flow/values.h"
+#include "flow_run/host_looks.h"
 #include "flows/checked_file.h"
 #include "flows/flow_libraries.h"
 #include "flows/flow_values.h"
@@ -94,6 +97,14 @@ std::string why_by_gateway(const CheckedFile& checked, const PlanArguments& argu
   return fmt::format("{} needs {}, and a flow's lease has workers with one core", function, needs);
 }
 
+std::vector<DataId> given_objects(const flow::Plan& plan, const std::vector<flow::Value>& inputs) {
+  std::vector<DataId> objects;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (plan.inputs[i].type.is_data() && inputs[i] != nullptr)
+      objects.push_back(flow::data_of(*inputs[i]));
+  return objects;
+}
+
 Prospects prospects_of(CheckedFile& checked, const PlanArguments& arguments,
                        std::vector<flow::Value> inputs) {
   const flow::Plan& plan = checked.plan;
@@ -102,6 +113,8 @@ Prospects prospects_of(CheckedFile& checked, const PlanArguments& arguments,
   if (checked.client) {
     all.hosts = hosts_of(*checked.client);
     options.seconds = known_seconds(*checked.client, plan);
+    options.hosts = flow::look_at_hosts(*checked.client);
+    options.objects = flow::look_at_objects(*checked.client, given_objects(plan, options.inputs));
   }
   std::uint64_t free = 0;
   for (const FreeHost& host : all.hosts) free += host.free;

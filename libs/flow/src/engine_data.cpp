@@ -166,15 +166,19 @@ std::uint32_t Engine::values_there(std::uint32_t node) const {
       [this](const PlannedPort& port) { return value_of(port.source) != nullptr; }));
 }
 
+std::vector<DataId> Engine::data_at(std::uint32_t node) const {
+  std::vector<DataId> data;
+  for (const PlannedPort& port : plan_->nodes[node].ports)
+    if (const Value value = value_of(port.source); port.type.is_data() && value != nullptr)
+      data.push_back(data_of(*value));
+  return data;
+}
+
 void Engine::prepare(const Advice& said) {
   Advice& known = advice_[said.node];
   if (said.prepare <= known.prepare || nodes_[said.node].state != NodeState::waiting) return;
   known.prepare = said.prepare;
-  Prepare action{.node = said.node};
-  for (const PlannedPort& port : plan_->nodes[said.node].ports)
-    if (const Value value = value_of(port.source); port.type.is_data() && value != nullptr)
-      action.data.push_back(data_of(*value));
-  actions_.emplace_back(std::move(action));
+  actions_.emplace_back(Prepare{.node = said.node, .data = data_at(said.node)});
 }
 
 }  // namespace orchid::flow

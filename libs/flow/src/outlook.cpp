@@ -7,6 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "flow/transfer.h"
+#include "flow/values.h"
+
 namespace orchid::flow {
 namespace {
 
@@ -28,6 +31,7 @@ class Prospect {
       count_calls(i);
       say_where(i);
       estimate(i);
+      bring_data(i);
       find_end(i);
     }
     mark_critical_path();
@@ -167,6 +171,27 @@ class Prospect {
     const std::uint64_t calls = one.calls.value_or(1) - (one.calls && node.merge.exists() ? 1 : 0);
     const auto rounds = static_cast<double>(groups_of(calls, one.at_once));
     one.seconds = *partition + rounds * (*each + *until) + *merge;
+  }
+
+  /// Of what the flow is given; what nodes will make is not there yet.
+  void bring_data(std::uint32_t number) {
+    const PlannedNode& node = plan_.nodes[number];
+    NodeOutlook& one = outlook_.nodes[number];
+    std::vector<ObjectSituation> data;
+    for (const PlannedPort& port : node.ports) {
+      if (!port.type.is_data() || port.source.kind != Source::Kind::input) continue;
+      const Value value =
+          port.source.index < options_.inputs.size() ? options_.inputs[port.source.index] : nullptr;
+      if (value == nullptr) continue;
+      const auto known = std::ranges::find(options_.objects, data_of(*value), &ObjectSituation::id);
+      if (known != options_.objects.end() && !known->hosts.empty()) data.push_back(*known);
+    }
+    const FirstEnd end = first_end_of(
+        {.data = data, .host_kind = node.constraints.kind, .run_seconds = one.seconds.value_or(0)},
+        options_.hosts);
+    if (end.host.empty()) return;
+    one.why += (one.why.empty() ? "" : "; ") + to_text(end);
+    if (one.seconds) *one.seconds += end.transfer_seconds;
   }
 
   static std::optional<double> longer(std::optional<double> a, std::optional<double> b) {

@@ -9,12 +9,15 @@
 #include <variant>
 
 #include "flow/own_share.h"
+#include "known_objects.h"
 
 namespace orchid::flow {
 namespace {
 
 /// Nodes that an optimiser is shown at a time; more than these are behind others anyway.
 constexpr std::size_t most_nodes = 256;
+/// Objects that are looked at together.
+constexpr std::size_t most_objects = 64;
 /// So often it is asked about nodes that have changed, at most.
 constexpr std::chrono::milliseconds ask_every{5};
 /// A number that is near the one that was said before is no news: decisions are kept in journals.
@@ -76,7 +79,12 @@ void cut_evenly(const Situation& situation, std::map<std::uint32_t, Advice>& nod
 }  // namespace
 
 Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimisers)
-    : plan_(plan), optimisers_(std::move(optimisers)), ranks_(plan.nodes.size(), 0) {}
+    : plan_(plan),
+      optimisers_(std::move(optimisers)),
+      objects_(std::make_unique<KnownObjects>()),
+      ranks_(plan.nodes.size(), 0) {}
+
+Tuner::~Tuner() = default;
 
 void Tuner::set_hosts(std::vector<HostSituation> hosts) {
   hosts_ = hosts;
@@ -86,6 +94,8 @@ void Tuner::set_hosts(std::vector<HostSituation> hosts) {
 
 /// What is its own is found at once: with calls that end later the same look would blame others.
 void Tuner::see_hosts(std::vector<HostSituation> hosts) {
+  objects_->look_again();
+  wants_objects_ = true;
   if (first_look_.empty()) return set_hosts(std::move(hosts));
   OwnPlaces own;
   std::uint32_t calls = 0;  // on a lease more are open than run
@@ -104,12 +114,17 @@ void Tuner::see(const Action& action, Time now) {
     open_.insert_or_assign(start->call.number, Open{.node = start->node,
                                                     .function = start->function->function,
                                                     .pieces = start->pieces,
+                                                    .gives_data = start->function->result.is_data(),
+                                                    .data = start->data,
                                                     .device = start->device,
                                                     .started = now});
   } else if (const auto* stop = std::get_if<StopCall>(&action)) {
     open_.erase(stop->call.number);
+  } else if (const auto* drop = std::get_if<DropData>(&action)) {
+    objects_->forget(drop->data);
   } else if (const auto* change = std::get_if<NodeChanged>(&action)) {
     nodes_changed_ = true;
+    wants_objects_ = true;
     if (change->state == NodeState::running) {
       begins(change->node);
     } else {
@@ -139,6 +154,7 @@ void Tuner::see(const Event& event, Time now) {
   const Open call = std::move(found->second);
   open_.erase(found);
   ++calls_seen_;
+  learn_of_result(call, answered->output);
   if (answered->run_time.count() <= 0) return;
   learn(times_[{call.function, {}}], call, answered->run_time, now);
   if (call.device == Device::any) return;
@@ -164,12 +180,21 @@ void Tuner::learn(FunctionTimes& times, const Open& call, Time run_time, Time no
                        : times.recent_piece_seconds + (piece - times.recent_piece_seconds) * recent;
 }
 
+/// What it was given may have been copied to where it ran.
+void Tuner::learn_of_result(const Open& call, const Bytes& output) {
+  objects_->may_have_moved(call.data);
+  if (call.gives_data && output.size() == sizeof(DataId))
+    objects_->made(call.function, data_of(output));
+  else if (!output.empty())
+    objects_->gave(call.function, output.size());
+}
+
 /// At once when there are other nodes; then whenever an eighth more calls have ended, since only
 /// then something more is known.
 bool Tuner::is_due(Time now) const {
   if (optimisers_.empty() || running_.empty()) return false;
   if (asked_ && now - *asked_ < ask_every && calls_seen_ < ask_at_calls_) return false;
-  return nodes_changed_ || hosts_changed_ || calls_seen_ >= ask_at_calls_;
+  return nodes_changed_ || hosts_changed_ || objects_changed_ || calls_seen_ >= ask_at_calls_;
 }
 
 void Tuner::rank(const Engine& engine, const Room& room) {
@@ -185,6 +210,13 @@ void Tuner::rank(const Engine& engine, const Room& room) {
     options.unknown_seconds = known_seconds / static_cast<double>(options.times.size());
   options.pieces.assign(plan_.nodes.size(), 0);
   for (const std::uint32_t node : running_) options.pieces[node] = engine.progress(node).total;
+  // On the average, as HEFT has it: of H hosts one does not have to be sent what it has made.
+  const auto hosts = static_cast<double>(std::max<std::size_t>(hosts_.size(), 1));
+  if (hosts_.size() > 1) options.bytes_per_second *= hosts / (hosts - 1);
+  for (const PlannedNode& node : plan_.nodes) {
+    const PlannedCall& last = node.merge.exists() ? node.merge : node.main;
+    options.bytes.push_back(hosts_.size() == 1 ? 0 : objects_->bytes_given_by(last.function));
+  }
   ranks_ = seconds_to_end(plan_, options);
 }
 
@@ -200,6 +232,33 @@ void Tuner::add_coming(const Engine& engine, Situation& all) const {
                             .after = plan_.nodes[node].name,
                             .values_there = engine.values_there(next)});
     }
+}
+
+std::vector<DataId> Tuner::wanted_objects(const Engine& engine) {
+  std::vector<DataId> wanted;
+  if (optimisers_.empty() || !wants_objects_) return wanted;
+  const auto want_those_of = [&](std::uint32_t node) {
+    for (const DataId& data : engine.data_at(node))
+      if (wanted.size() < most_objects && objects_->is_wanted(data) &&
+          std::ranges::find(wanted, data) == wanted.end())
+        wanted.push_back(data);
+  };
+  for (const std::uint32_t node : running_) {
+    if (wanted.size() == most_objects) break;
+    if (engine.not_started(node) != 0) want_those_of(node);
+    for (const std::uint32_t next : plan_.nodes[node].consumers) {
+      if (wanted.size() == most_objects) break;
+      if (engine.progress(next).state == NodeState::waiting) want_those_of(next);
+    }
+  }
+  wants_objects_ = !wanted.empty();
+  return wanted;
+}
+
+void Tuner::see_objects(std::vector<ObjectSituation> objects) {
+  if (objects.empty()) wants_objects_ = false;  // nobody tells now; when nodes change it asks again
+  for (ObjectSituation& one : objects) objects_->see(std::move(one));
+  objects_changed_ = objects_changed_ || !objects.empty();
 }
 
 Situation Tuner::situation(const Engine& engine, const Room& room) const {
@@ -224,7 +283,9 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                          .pieces_total = std::max(engine.progress(node).total, left),
                          .open_calls = engine.open_calls_of(node),
                          .in_runs = plan_.nodes[node].in_runs,
-                         .cores_of_call = plan_.nodes[node].cores_of_call});
+                         .cores_of_call = plan_.nodes[node].cores_of_call,
+                         .host_kind = plan_.nodes[node].constraints.kind,
+                         .data = objects_->of(engine.data_at(node))});
   };
   for (const std::uint32_t node : undecided_) show(node);
   for (const std::uint32_t node : running_)
@@ -289,6 +350,7 @@ std::optional<Decided> Tuner::decide(const Engine& engine, const Room& room, Tim
   workers_ = room.workers;
   if (!is_due(now) && !is_awaited(engine)) return std::nullopt;
   hosts_changed_ = false;
+  objects_changed_ = false;
   asked_ = now;
   nodes_changed_ = false;
   ask_at_calls_ = calls_seen_ + std::max<std::uint64_t>(calls_seen_ / 8, 1);

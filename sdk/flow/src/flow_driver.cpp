@@ -23,6 +23,7 @@ class Driver {
     // A flow that had stopped when its state was kept goes on.
     const bool had_stopped = flow_.engine.outcome() != FlowOutcome::running;
     apply(had_stopped ? Event(GoOn{}) : Event(Tick{}));
+    look_at_first_objects();
     tune();
     while (flow_.engine.outcome() == FlowOutcome::running) {
       FlowInbox::Taken taken = flow_.calls.take(flow_.inbox, patience());
@@ -63,9 +64,26 @@ class Driver {
   void look_at_hosts(Clock::time_point now) {
     if (flow_.hosts == nullptr || flow_.tuner == nullptr) return;
     if (auto found = flow_.hosts->take()) flow_.tuner->see_hosts(std::move(*found));
+    look_at_objects();
     if (now < next_look_at_hosts_) return;
     next_look_at_hosts_ = now + look_at_hosts_every;
     flow_.hosts->ask();
+  }
+
+  /// Of what the flow begins with more is known before anything is decided; its first calls are
+  /// under way meanwhile.
+  void look_at_first_objects() {
+    if (flow_.hosts == nullptr || flow_.tuner == nullptr) return;
+    if (const auto wanted = flow_.tuner->wanted_objects(flow_.engine); !wanted.empty())
+      flow_.tuner->see_objects(flow_.hosts->look_now(wanted));
+  }
+
+  void look_at_objects() {
+    if (auto found = flow_.hosts->take_objects(); !found.empty())
+      flow_.tuner->see_objects(std::move(found));
+    if (flow_.hosts->is_asked_of_objects()) return;
+    if (auto wanted = flow_.tuner->wanted_objects(flow_.engine); !wanted.empty())
+      flow_.hosts->ask_of(std::move(wanted));
   }
 
   [[nodiscard]] std::chrono::nanoseconds patience() const {

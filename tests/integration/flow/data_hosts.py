@@ -4,6 +4,7 @@ moves, the gateway's host carries none of it, and what several nodes need is cop
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -120,7 +121,35 @@ def submitted(site):
     return check(site, before, json.loads(site.orchid("flow", "result", id_).stdout))
 
 
-CASES = (in_the_foreground, submitted)
+ELEMENTS = """flow: elements
+optimise: [speed]
+inputs: {numbers: span<u64>, values: data<f64>}
+nodes:
+  each: {kind: map, each: parts.element, takes: [number, values], window: 2}
+edges: [{from: numbers, to: each.number}, {from: values, to: each.values}]
+outputs: {found: each}
+"""
+
+
+def speed_knows_where_data_is(site):
+    """Before the flow runs, and while it does."""
+    (site.folder / "elements.yaml").write_text(ELEMENTS)
+    (site.folder / "values").write_bytes(struct.pack("<4096d", *range(4096)))
+    site.orchid("data", "put", "values", site.folder / "values")
+    host = site.document("data", "list")["data"][0]["hosts"][0]
+    given = ["--input", "numbers=" + json.dumps(list(range(2000))), "--input", "values=values"]
+    there = f"its 32 KiB are on {host}"
+    plan = site.document("flow", "plan", site.folder / "elements.yaml", *given)
+    expect(there in plan["nodes"][0]["why"], f"the plan says so: {plan}")
+    done = json.loads(site.orchid("flow", "run", site.folder / "elements.yaml", *given, "--json").stdout)
+    expect(there in done["nodes"][0]["why"], f"the flow in the foreground says so: {done['nodes']}")
+    id_ = site.orchid("flow", "submit", site.folder / "elements.yaml", *given).stdout.strip()
+    ended = wait_for(lambda: site.document("flow", "show", id_), lambda one: one["state"] in ("done", "failed"), "the flow has ended", site.said, TIMEOUT_S)
+    expect(ended["state"] == "done" and there in ended["nodes"][0]["why"], f"the submitted one says so: {ended}")
+    return 0
+
+
+CASES = (in_the_foreground, submitted, speed_knows_where_data_is)
 
 
 def main():

@@ -35,6 +35,11 @@ std::optional<orchid::NewData<double>> add(orchid::Call& call, orchid::Data<doub
 }
 ORCHID_FUNCTION(add)
 
+double element(std::uint64_t number, orchid::Data<double> values) {
+  return number < values.size() ? values[number] : -1;
+}
+ORCHID_FUNCTION(element)
+
 double total(orchid::Data<double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }

@@ -203,6 +203,8 @@ class Engine {
   /// Bytes at its ports, as far as they are there; an object counts as its id.
   [[nodiscard]] std::uint64_t input_bytes(std::uint32_t node) const;
 
+  /// The objects at its ports, as far as they are there.
+  [[nodiscard]] std::vector<DataId> data_at(std::uint32_t node) const;
   /// Of a node: values at its ports that are there.
   [[nodiscard]] std::uint32_t values_there(std::uint32_t node) const;
   /// As it was given when the flow began, also after a resume.

@@ -15,6 +15,7 @@
 #include "flow/engine.h"
 #include "flow/plan.h"
 #include "foundation/result.h"
+#include "protocol/data_id.h"
 
 namespace orchid::flow {
 
@@ -31,6 +32,17 @@ struct HostSituation {
   std::uint32_t cores_own = 0;    // of the free ones, those that the flow itself has by now
 };
 
+/// A data object at a port of a node. None has no bytes, and is on no host, if nobody knows it.
+struct ObjectSituation {
+  DataId id;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> hosts{};  // that have it, or will in a moment
+};
+
+/// What goes from host to host in a second, where nobody has measured it: a connection of 10
+/// Gbit/s.
+inline constexpr double usual_bytes_per_second = 1e9;
+
 /// A node that has calls to start.
 struct ReadyNode {
   std::uint32_t node = 0;
@@ -44,6 +56,9 @@ struct ReadyNode {
   std::uint32_t open_calls = 0;
   bool in_runs = false;             // a call may be given several pieces
   std::uint32_t cores_of_call = 0;  // as PlannedNode has it; 0: no choice of a device
+  std::string host_kind{};          // that its calls must run on; empty: any
+  /// That its calls are given, as far as they have been looked at. A library does not see them.
+  std::vector<ObjectSituation> data{};
 };
 
 /// A node that has not begun, and takes what one that runs will give.
@@ -116,7 +131,7 @@ struct RankOptions {
   std::vector<std::uint64_t> bytes;   // that each node gives, where that is known; else 0
   std::vector<std::uint64_t> pieces;  // that each node has, where that is known; else 0
   std::uint32_t workers = 1;
-  double bytes_per_second = 1e9;
+  double bytes_per_second = usual_bytes_per_second;
   double unknown_seconds = 1e-3;
 };
 [[nodiscard]] std::vector<double> seconds_to_end(const Plan& plan, const RankOptions& options);

@@ -6,25 +6,30 @@
 #include <string>
 #include <vector>
 
+#include "flow/optimiser.h"
 #include "flow/plan.h"
 
 namespace orchid::flow {
 
 struct OutlookOptions {
-  std::uint32_t at_once = 1;              // calls that run side by side
-  std::map<std::string, double> seconds;  // of one call of a function, where that is known
-  std::vector<Value> inputs;              // as the plan has them; null: not known
+  std::uint32_t at_once = 1;               // calls that run side by side
+  std::map<std::string, double> seconds;   // of one call of a function, where that is known
+  std::vector<Value> inputs;               // as the plan has them; null: not known
+  std::vector<ObjectSituation> objects{};  // of these, as far as they are known
+  std::vector<HostSituation> hosts{};      // none: not known
 };
 
 struct NodeOutlook {
   std::uint32_t wave = 0;  // nodes of one wave wait for nothing but earlier ones
   /// All that it makes. Nothing: a function says so when it has run, see `why`.
   std::optional<std::uint64_t> calls;
-  std::string why;                // where the number comes from
-  std::uint32_t at_once = 1;      // of them run side by side, at most
-  std::optional<double> seconds;  // it lasts so long; nothing: its functions' times are not known
-  bool is_least = false;          // `seconds` holds for one piece or step, and there may be more
-  bool is_critical = false;       // the flow takes so long because of it
+  std::string why;            // where the number comes from
+  std::uint32_t at_once = 1;  // of them run side by side, at most
+  /// It lasts so long, with what its data takes to the host where it would end first; nothing: its
+  /// functions' times are not known.
+  std::optional<double> seconds;
+  bool is_least = false;     // `seconds` holds for one piece or step, and there may be more
+  bool is_critical = false;  // the flow takes so long because of it
 };
 
 struct Outlook {

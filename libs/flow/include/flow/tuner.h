@@ -18,11 +18,16 @@
 
 namespace orchid::flow {
 
+class KnownObjects;
+
 /// Owned by one thread. The plan outlives it.
 class Tuner {
  public:
   /// In the order in which they decide: what a later one says of the same counts.
   Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimisers);
+  ~Tuner();
+  Tuner(const Tuner&) = delete;
+  Tuner& operator=(const Tuner&) = delete;
 
   void see(const Action& action, Time now);
   void see(const Event& event, Time now);
@@ -30,6 +35,11 @@ class Tuner {
   void set_hosts(std::vector<HostSituation> hosts);
   /// As they are now, while it runs; the first time as above.
   void see_hosts(std::vector<HostSituation> hosts);
+
+  /// Objects at the ports of nodes that run or come next, and that it wants to know of; at most 64.
+  [[nodiscard]] std::vector<DataId> wanted_objects(const Engine& engine);
+  /// What was found of them.
+  void see_objects(std::vector<ObjectSituation> objects);
 
   struct Room {
     std::uint32_t workers = 1;
@@ -53,6 +63,8 @@ class Tuner {
     std::uint32_t node = 0;
     std::string function;
     std::uint64_t pieces = 1;
+    bool gives_data = false;
+    std::vector<DataId> data{};
     Device device = Device::any;
     Time started{};
   };
@@ -60,6 +72,7 @@ class Tuner {
   void find_running(const Engine& engine);
   void begins(std::uint32_t node);
   [[nodiscard]] bool is_awaited(const Engine& engine) const;
+  void learn_of_result(const Open& call, const Bytes& output);
   void learn(FunctionTimes& times, const Open& call, Time run_time, Time now);
   [[nodiscard]] bool is_due(Time now) const;
   void rank(const Engine& engine, const Room& room);
@@ -68,6 +81,9 @@ class Tuner {
 
   const Plan& plan_;
   std::vector<std::unique_ptr<Optimiser>> optimisers_;
+  std::unique_ptr<KnownObjects> objects_;
+  bool objects_changed_ = false;
+  bool wants_objects_ = false;  // there may be some that it does not know
   std::vector<HostSituation> first_look_;
   std::vector<HostSituation> hosts_;  // as of the last look, with what is the flow's own as free
   std::uint32_t workers_ = 1;         // that it had when it was last asked

@@ -1,35 +1,48 @@
 // Critical path first: whoever has the longest way to the flow's end begins first, so that nothing
 // long is left when all else is done. With calls that any worker may take next this is the list
 // schedule of HEFT (Topcuoglu, Hariri and Wu 2002): the platform gives a call to the worker that is
-// free first, which is where it ends first.
+// free first, which is where it ends first. Data counts: what nodes give goes along their edges,
+// and what a call lacks has to be brought to the host where it would end first.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "flow/transfer.h"
 #include "optimisers.h"
 
 namespace orchid::flow {
 namespace {
 
+double seconds_of_call(const Situation& situation, const ReadyNode& node) {
+  const FunctionTimes* times = situation.times_of(node.function);
+  return times == nullptr ? 0 : times->seconds_of_piece();
+}
+
 class Speed final : public Optimiser {
  public:
   [[nodiscard]] std::string_view name() const override { return "speed"; }
   [[nodiscard]] std::string description() const override {
-    return "the node with the longest way to the flow's end goes first";
+    return "the node with the longest way to the flow's end goes first; what has to be brought to "
+           "the host where it would end first is a part of that way";
   }
   [[nodiscard]] Result<Decided> decide(const Situation& situation) override {
     constexpr double nanoseconds = 1e9;
     constexpr double most = 9e18;
     Decided decided;
     for (const ReadyNode& node : situation.nodes) {
-      const double rank = std::clamp(node.seconds_to_end * nanoseconds, 0.0, most);
+      const FirstEnd end = first_end_of({.data = node.data,
+                                         .host_kind = node.host_kind,
+                                         .run_seconds = seconds_of_call(situation, node)},
+                                        situation.hosts);
+      const double seconds = node.seconds_to_end + end.transfer_seconds;
+      const double rank = std::clamp(seconds * nanoseconds, 0.0, most);
       decided.nodes.push_back(
           {.node = node.node,
            .priority = static_cast<std::int64_t>(rank),
-           .why = fmt::format("speed: {:.3g} s from here to the end of the flow",
-                              node.seconds_to_end)});
+           .why = fmt::format("speed: {:.3g} s from here to the end of the flow{}{}", seconds,
+                              end.host.empty() ? "" : "; ", to_text(end))});
     }
     return decided;
   }
