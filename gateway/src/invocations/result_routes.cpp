@@ -70,6 +70,13 @@ Result<std::optional<StoredState>> parse_state(std::string_view text) {
   return fail(ErrorCode::bad_request, "state must be queued, running or done");
 }
 
+/// Of what no key begins with. Characters are counted as openapi.yaml means them, in UTF-8.
+Result<void> check_key(std::string_view text) {
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+  if (std::ranges::count_if(text, begins) <= 255) return {};
+  return fail(ErrorCode::bad_request, "key must have at most 255 characters");
+}
+
 }  // namespace
 
 void ResultRoutes::add_to(Router& router) {
@@ -226,6 +233,7 @@ void ResultRoutes::list(Request& request, const Reply& reply) {
   auto gathering = std::make_shared<Gathering>();  // shared by the answers that are awaited
   gathering->limit = 100;
   const std::string key = query_parameter(request.query, "key");
+  if (auto fits = check_key(key); !fits) return reply.send(refuse_result(fits.error(), ""));
   gathering->missing = key.empty() ? parts_.threads.size() + 1 : 1;
   if (const std::string text = query_parameter(request.query, "limit"); !text.empty()) {
     auto limit = parse_number_field("limit", text, {1, longest_list});

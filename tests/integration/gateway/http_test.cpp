@@ -124,13 +124,14 @@ TEST_CASE("an empty line before a request is skipped, also when it comes in piec
 }
 
 TEST_CASE("a query that a path does not take is 400, of whatever path") {
+  const std::string long_key = "/v1/invocations?key=" + std::string(256, 'k');
   for (const char* path :
        {"/version?x=1", "/healthz?x", "/metrics?x=1", "/v1/functions?state=done",
-        "/v1/functions/f?concurrency=1",
-        "/v1/invocations?state=", "/v1/invocations?limit=5&limit=5", "/v1/invocations?state=DONE",
-        "/v1/invocations?limit=0", "/v1/hosts?job=1&job=2", "/v1/hosts?job=", "/v1/hosts?jobs=1",
-        "/v1/leases?x=1", "/v1/placement?core=1", "/v1/placement?cores=65537",
-        "/v1/placement?cores=%2", "/v1/demand?x=1", "/v1/executors/connect?x=1"}) {
+        "/v1/functions/f?concurrency=1", "/v1/invocations?state=",
+        "/v1/invocations?limit=5&limit=5", "/v1/invocations?state=DONE", "/v1/invocations?limit=0",
+        "/v1/hosts?job=1&job=2", "/v1/hosts?job=", "/v1/hosts?jobs=1", "/v1/leases?x=1",
+        "/v1/placement?core=1", "/v1/placement?cores=65537", "/v1/placement?cores=%2",
+        "/v1/demand?x=1", "/v1/executors/connect?x=1", long_key.c_str()}) {
     CAPTURE(path);
     const Answer answer = gateway().ask({.path = path});
     CHECK(answer.status == 400);
