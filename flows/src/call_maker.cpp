@@ -97,6 +97,7 @@ std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop
                         .signature = call.signature,
                         .host_kind = call.host_kind,
                         .device = flow::wanted_device(call.device),
+                        .cluster = call.cluster,
                         .data = flow::references_to(call.data)};
   // False would cancel the call, which goes on when it is only forgotten.
   options.watch = [&](const InvocationStatus&) {

@@ -33,6 +33,7 @@ struct FlowCall {
   std::chrono::nanoseconds deadline{};
   flow::Device device = flow::Device::any;
   std::string host_kind{};  // empty: any
+  std::string cluster{};    // empty: any
 };
 
 /// What flows want of it, so that they can be tested without a gateway. Used by one thread.

@@ -160,7 +160,8 @@ void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbe
                                         ? std::chrono::nanoseconds(usual_deadline)
                                         : node.deadline,
                         .device = call.device,
-                        .host_kind = node.constraints.kind});
+                        .host_kind = node.constraints.kind,
+                        .cluster = node.constraints.cluster});
   }
 }
 

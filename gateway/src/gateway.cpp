@@ -112,7 +112,7 @@ void Gateway::Objects::build_async() {
       AsyncInvocations::Parts{
           *store_, clock_, control_, std::move(runners),
           [this](placement::WorkerRequest worker) { return broker_.has_supply(std::move(worker)); },
-          data_.copies().finder()},
+          data_.copies().finder(), cluster_check()},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }

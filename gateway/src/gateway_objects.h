@@ -60,6 +60,7 @@ class Gateway::Objects {
   void build_async();
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
+  [[nodiscard]] CheckCluster cluster_check();
   [[nodiscard]] ControlStatus control_status();
   void add_metrics(MetricsText& text);
   void build_listeners(std::vector<ListeningSocket> sockets);

@@ -35,6 +35,10 @@ void Gateway::Objects::add_metrics(MetricsText& text) {
   memory_.leases().add_metrics(text);
 }
 
+CheckCluster Gateway::Objects::cluster_check() {
+  return [this](const std::string& name) { return broker_.check_cluster(name); };
+}
+
 /// What each folder answers. The busiest first: routes are looked at in order.
 std::vector<MakeRoutes> Gateway::Objects::all_routes() {
   const InvocationDefaults defaults{
@@ -44,7 +48,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
         HttpUnit& unit = *units_[thread.number];
         return std::make_unique<InvocationRoutes>(
             InvocationRoutes::Parts{unit.calls(), *async_, table_, clock_, thread.here, control_,
-                                    data_.copies().finder(), defaults});
+                                    data_.copies().finder(), cluster_check(), defaults});
       },
       make_routes<ResultRoutes>(*async_, calls_, clock_, control_, streams_),
       [this](const HttpThreadPort& thread) {

@@ -203,6 +203,8 @@ ExplainArguments wishes_of(Shell& shell, const JsonObject& call) {
   ExplainArguments arguments;
   if (const std::string kind = call.text("host_kind"); !kind.empty())
     arguments.wishes["kind"] = kind;
+  if (const std::string cluster = call.text("cluster"); !cluster.empty())
+    arguments.wishes["cluster"] = cluster;
   try {
     const FunctionInfo function = shell.client().describe(call.text("function"));
     arguments.needs = function.needs;

@@ -30,6 +30,7 @@ struct InvokeArguments {
   std::string deadline;
   std::string idempotency_key;
   std::string host_kind;
+  std::string cluster;
   std::vector<std::string> data;
   std::string output_data;
   std::size_t repeat = 1;
@@ -97,6 +98,7 @@ Result<void> tell_data(Shell& shell, const Reply& reply) {
 ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
   InvokeOptions options{.idempotency_key = arguments.idempotency_key,
                         .host_kind = arguments.host_kind,
+                        .cluster = arguments.cluster,
                         .data = arguments.data,
                         .output_data = arguments.output_data};
   if (!arguments.deadline.empty()) {
@@ -170,6 +172,8 @@ void add_invoke(CLI::App& app, Shell& shell) {
                    "kind of the host that runs it: cpu, gpu or dpu (default: any that the "
                    "function has an image for)")
       ->check(CLI::IsMember({"cpu", "gpu", "dpu"}));
+  command->add_option("--cluster", arguments->cluster,
+                      "name of the cluster that its host is in (default: any)");
   command->add_option("--data", arguments->data,
                       "data objects that it is given, in this order: NAME, NAME@VERSION or an id; "
                       "it runs where they are");

@@ -21,6 +21,7 @@ placement::WorkerRequest worker_for(const WorkerNeeds* needs, const ModuleHosts&
     if (alternatives.empty()) alternatives.push_back({.gpus = 1});
   }
   return {.alternatives = std::move(alternatives),
+          .cluster = place.cluster,
           .images = hosts.images,
           .kind = place.kind,
           .data_at = place.data_at};

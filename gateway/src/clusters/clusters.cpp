@@ -58,6 +58,15 @@ std::optional<HostFacts> Clusters::facts_of(const std::vector<const Executor*>& 
   return std::nullopt;
 }
 
+std::optional<std::set<std::string>> Clusters::cluster_names() const {
+  std::set<std::string> names;
+  for (const auto& source : sources_) {
+    if (source->state().hello.cluster.empty()) return std::nullopt;  // it has not spoken yet
+    names.insert(source->state().hello.cluster);
+  }
+  return names;
+}
+
 std::vector<const ClusterState*> Clusters::states() const {
   std::vector<const ClusterState*> states;
   for (const auto& source : sources_) states.push_back(&source->state());

@@ -29,7 +29,7 @@ Dispatcher& DispatchersByTenant::of(KeyView calls, std::shared_ptr<const WorkerN
 }
 
 void DispatchersByTenant::start(Call call, CallDone done) {
-  CallPlace place{.kind = call.kind, .device = call.device};
+  CallPlace place{.kind = call.kind, .device = call.device, .cluster = call.cluster};
   if (call.data != nullptr) place.data_at = call.data->at;
   Dispatcher& dispatcher =
       of({call.tenant, place, call.version->hosts}, call.version->worker_needs());

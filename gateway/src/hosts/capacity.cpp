@@ -138,6 +138,17 @@ std::string cluster_of(const std::vector<const Executor*>& executors, const Host
 
 }  // namespace
 
+std::optional<std::set<std::string>> Capacity::cluster_names() const {
+  auto names =
+      knowledge_ == nullptr ? std::optional(std::set<std::string>()) : knowledge_->cluster_names();
+  if (!names) return names;
+  for (const auto& [id, executor] : hosts_.executors())
+    if (const auto* host = placement_.description(HostId(executor.host.boot_id));
+        host != nullptr && !host->cluster.empty())
+      names->insert(host->cluster);
+  return names;
+}
+
 HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) const {
   const placement::HostKind said = kind_said_by(executors);
   if (knowledge_ != nullptr)

@@ -6,16 +6,36 @@ namespace orchid::gateway {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> header_names{
-    "accept",           "authorization",  "content-type",
-    "cookie",           "expect",         "host",
-    "idempotency-key",  "if-match",       "if-none-match",
-    "if-range",         "last-event-id",  "orchid-at-most-once",
-    "orchid-copies",    "orchid-data",    "orchid-deadline-ms",
-    "orchid-device",    "orchid-durable", "orchid-expires-in",
-    "orchid-host-kind", "orchid-output",  "orchid-signature",
-    "origin",           "prefer",         "range",
-    "sec-fetch-site",   "traceparent",    "transfer-encoding",
-    "upgrade",          "x-request-id"};
+    "accept",
+    "authorization",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "idempotency-key",
+    "if-match",
+    "if-none-match",
+    "if-range",
+    "last-event-id",
+    "orchid-at-most-once",
+    "orchid-cluster",
+    "orchid-copies",
+    "orchid-data",
+    "orchid-deadline-ms",
+    "orchid-device",
+    "orchid-durable",
+    "orchid-expires-in",
+    "orchid-host-kind",
+    "orchid-output",
+    "orchid-signature",
+    "origin",
+    "prefer",
+    "range",
+    "sec-fetch-site",
+    "traceparent",
+    "transfer-encoding",
+    "upgrade",
+    "x-request-id"};
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';

@@ -16,7 +16,8 @@ bool AsyncInvocations::find_its_data(BookedInvocation& invocation) {
   if (record.data.empty()) return true;
   auto data = parts_.find_data.find(
       record.tenant, record.data,
-      worker_for(*invocation.version, {.kind = record.kind, .device = record.device}));
+      worker_for(*invocation.version,
+                 {.kind = record.kind, .device = record.device, .cluster = record.cluster}));
   if (data) {
     invocation.data = *data;
     if ((*data)->waits_for.empty()) {

@@ -35,6 +35,7 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
   record.at_most_once = submission.at_most_once;
   record.kind = submission.kind;
   record.device = submission.device;
+  record.cluster = submission.cluster;
   record.data = to_string(submission.data);
   record.output_data = submission.output_data;
   record.accepted = submission.accepted;
@@ -116,10 +117,16 @@ void AsyncInvocations::accepted(InvocationRecord record, AsyncSubmission submiss
     fresh_bytes_ += size;
     fresh_inputs_.emplace(record.id, std::move(submission.input));
   }
+  const std::string id = record.id;
+  const auto known = record.cluster.empty() || parts_.check_cluster == nullptr
+                         ? Result<void>()
+                         : parts_.check_cluster(record.cluster);
   book_.accept({.record = std::move(record),
                 .version = std::move(submission.version),
                 .entry = submission.entry,
                 .data = std::move(submission.data)});
+  if (!known)
+    finish(*book_.find(id), platform_result(Outcome::bad_request, known.error().message, 0));
   pump();
 }
 
@@ -229,6 +236,7 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
             .at_most_once = invocation.record.at_most_once,
             .kind = invocation.record.kind,
             .device = invocation.record.device,
+            .cluster = invocation.record.cluster,
             .data = invocation.data,
             .output_data = invocation.record.output_data,
             .place = std::exchange(invocation.gate_place, nullptr)};

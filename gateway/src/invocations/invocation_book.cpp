@@ -35,6 +35,7 @@ InvocationBook::Line& InvocationBook::line_of(const BookedInvocation& invocation
   InvocationLineKey key{.function = line_function(invocation),
                         .kind = invocation.record.kind,
                         .device = invocation.record.device,
+                        .cluster = invocation.record.cluster,
                         .hosts = version != nullptr ? version->hosts : ModuleHosts{}};
   if (invocation.data != nullptr) key.data_at = invocation.data->at;
   const auto found = lines_.find(key);
@@ -116,7 +117,8 @@ BookedInvocation* InvocationBook::start_next(MonotonicTime now, const HasSupply&
     if (oldest != nullptr && oldest->queue.begin()->first < line.queue.begin()->first) continue;
     const auto needs = key.function != nullptr ? key.function->get() : nullptr;
     // What has become of the data shows when such a call begins.
-    if (has_supply(worker_for(needs.get(), key.hosts, {.kind = key.kind, .device = key.device})))
+    if (has_supply(worker_for(needs.get(), key.hosts,
+                              {.kind = key.kind, .device = key.device, .cluster = key.cluster})))
       oldest = &line;
   }
   return oldest == nullptr ? nullptr : &give_slot(*oldest);

@@ -52,6 +52,7 @@ Json describe_invocation(const InvocationView& view) {
   if (record.at_most_once) json["at_most_once"] = true;
   if (record.kind) json["host_kind"] = to_string(*record.kind);
   if (record.device) json["device"] = to_string(*record.device);
+  if (!record.cluster.empty()) json["cluster"] = record.cluster;
   if (!record.data.empty()) json["data"] = list_of(record.data);
   if (!record.output_data.empty()) describe_output(json, record.output_data);
   if (view.progress) json["progress"] = *view.progress;

@@ -22,6 +22,12 @@ std::string_view unquoted(std::string_view word) {
   return quoted ? word.substr(1, word.size() - 2) : word;
 }
 
+bool is_cluster_name(std::string_view text) {
+  constexpr std::size_t longest = 256;
+  return !text.empty() && text.size() <= longest &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
 }  // namespace
 
 namespace {
@@ -81,6 +87,13 @@ Result<InvocationOptions> parse_invocation_options(const Request& request,
   if (request.headers.has(Header::orchid_device)) {
     options.device = placement::parse_call_device(request.header(Header::orchid_device));
     if (!options.device) return fail(ErrorCode::bad_request, "Orchid-Device must be cores or gpu");
+  }
+  if (request.headers.has(Header::orchid_cluster)) {
+    options.cluster = std::string(request.header(Header::orchid_cluster));
+    if (!is_cluster_name(options.cluster))
+      return fail(ErrorCode::bad_request,
+                  "Orchid-Cluster must be the name of a cluster: at most 256 characters, and no "
+                  "blank among them");
   }
   options.data = std::string(request.header(Header::orchid_data));
   auto output = parse_output(request);

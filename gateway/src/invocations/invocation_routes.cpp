@@ -132,11 +132,32 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
   auto accepted = judge(request);
   if (!accepted) {
     reply.send(refuse(accepted.error(), request.parameters[0]));
-  } else if (!accepted->options.data.empty()) {
-    find_data(request, reply, std::move(*accepted));
+  } else if (!accepted->options.cluster.empty() && !accepted->is_stored()) {
+    look_for_cluster(request, reply, std::move(*accepted));
   } else {
-    start(request, reply, std::move(*accepted));
+    go_on(request, reply, std::move(*accepted));
   }
+}
+
+/// Of a call that is stored that is known once it is: its key may be one of before.
+void InvocationRoutes::look_for_cluster(Request& request, const Reply& reply, Accepted accepted) {
+  std::string cluster = accepted.options.cluster;
+  auto found = [this, &request, reply, accepted = std::make_shared<Accepted>(std::move(accepted))](
+                   const Result<void>& known) {
+    if (!known) return reply.send(refuse(known.error(), request.parameters[0]));
+    go_on(request, reply, std::move(*accepted));
+  };
+  parts_.control([&parts = parts_, cluster = std::move(cluster),
+                  found = std::move(found)]() mutable {
+    parts.here([found = std::move(found), known = parts.check_cluster(cluster)] { found(known); });
+  });
+}
+
+void InvocationRoutes::go_on(Request& request, const Reply& reply, Accepted accepted) {
+  if (!accepted.options.data.empty())
+    find_data(request, reply, std::move(accepted));
+  else
+    start(request, reply, std::move(accepted));
 }
 
 /// Names become versions here, and stay so. A call that is stored is looked after when it starts;
@@ -145,8 +166,10 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
 void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
   const bool is_stored = accepted.is_stored();
   const uid_t tenant = request.identity.tenant.uid;
-  placement::WorkerRequest worker = worker_for(
-      *accepted.entry.version, {.kind = accepted.options.kind, .device = accepted.options.device});
+  placement::WorkerRequest worker =
+      worker_for(*accepted.entry.version, {.kind = accepted.options.kind,
+                                           .device = accepted.options.device,
+                                           .cluster = accepted.options.cluster});
   if (!is_stored) accepted.data = recent_data_.find(tenant, accepted.options.data, worker);
   if (accepted.data != nullptr) return start(request, reply, std::move(accepted));
   const auto [number, client_gone] = data_waits_.add();
@@ -217,6 +240,7 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .at_most_once = accepted.at_most_once,
                    .kind = options.kind,
                    .device = options.device,
+                   .cluster = options.cluster,
                    .data = std::move(accepted.data),
                    .output_data = options.output_data,
                    .transfer = accepted.transfer};
@@ -272,6 +296,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
                              .at_most_once = accepted.at_most_once,
                              .kind = options.kind,
                              .device = options.device,
+                             .cluster = options.cluster,
                              .data = std::move(accepted.data),
                              .output_data = options.output_data,
                              .accepted = now,

@@ -41,6 +41,7 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
             .at_most_once = live.request.at_most_once,
             .kind = live.request.kind,
             .device = live.request.device,
+            .cluster = live.request.cluster,
             .data = live.request.data,
             .output_data = live.request.output_data};
   metrics_.started.add();
@@ -120,6 +121,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
                              .at_most_once = live.request.at_most_once,
                              .kind = live.request.kind,
                              .device = live.request.device,
+                             .cluster = live.request.cluster,
                              .data = live.request.data,
                              .output_data = live.request.output_data,
                              .accepted = live.accepted_wall,
@@ -185,6 +187,7 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   view.record.at_most_once = live.request.at_most_once;
   view.record.kind = live.request.kind;
   view.record.device = live.request.device;
+  view.record.cluster = live.request.cluster;
   view.record.data = to_string(live.request.data);
   view.record.output_data = live.request.output_data;
   view.record.accepted = live.accepted_wall;

@@ -102,6 +102,8 @@ Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& requ
 
 void ClientLeases::open(ClientLeaseRequest request, MonotonicTime now, Opened done) {
   if (auto good = check(request); !good) return done(fail(std::move(good.error())));
+  if (auto known = broker_.check_cluster(request.worker.cluster); !known)
+    return done(fail(std::move(known.error())));
   for (placement::WorkerShape& shape : request.worker.alternatives)
     if (shape.memory.value == 0) shape.memory = broker_.worker_memory();
   const LeaseId id = broker_.next_lease_id();

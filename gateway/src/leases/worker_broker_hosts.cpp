@@ -104,6 +104,18 @@ void WorkerBroker::look_at_faults(const Executor& executor, const std::vector<Of
   }
 }
 
+Result<void> WorkerBroker::check_cluster(const std::string& name) const {
+  if (name.empty() || !hosts_are_back_) return {};
+  const auto names = capacity_.cluster_names();
+  if (!names || names->contains(name)) return {};
+  return fail(
+      ErrorCode::bad_request,
+      fmt::format("this gateway knows no cluster '{}', {}: 'orchid hosts' shows what there is",
+                  name,
+                  names->empty() ? std::string("nor any other")
+                                 : fmt::format("only {}", fmt::join(*names, " and "))));
+}
+
 std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) const {
   if (!hosts_are_back_) return {};
   const placement::WorkerRequest anything{.client_host = worker.client_host,
@@ -117,6 +129,11 @@ std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) co
   if (hosts.empty()) return {};
   const auto architecture = [](const placement::Host& host) { return host.architecture; };
   const auto kind = [](const placement::Host& host) { return to_string(host.kind); };
+  if (!worker.cluster.empty()) {
+    std::erase_if(hosts,
+                  [&](const placement::Host* host) { return host->cluster != worker.cluster; });
+    if (hosts.empty()) return fmt::format("no host of the cluster {} is connected", worker.cluster);
+  }
   if (worker.kind) {
     const auto kinds = values_of(hosts, kind);
     std::erase_if(hosts, [&](const placement::Host* host) { return host->kind != worker.kind; });

@@ -13,7 +13,7 @@ namespace {
 #define ORCHID_INVOCATION_COLUMNS                                                            \
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
-  "lease, request, host_kind, data, output_data, device"
+  "lease, request, host_kind, data, output_data, device, cluster"
 
 /// Seven numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
 /// neither that nor the seventh).
@@ -76,6 +76,7 @@ InvocationRecord read_row(const Statement& row) {
   record.data = row.text(21);
   record.output_data = row.text(22);
   record.device = placement::parse_call_device(row.text(23));
+  record.cluster = row.text(24);
   return record;
 }
 
@@ -106,7 +107,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .prepare(
           "INSERT INTO invocations (id, tenant, function, digest, entry, idempotency_key, "
           "at_most_once, accepted, deadline, state, attempts, request, host_kind, data, "
-          "output_data, device) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "output_data, device, cluster) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(record.id)
       .bind(std::int64_t{record.tenant})
       .bind(record.function)
@@ -123,6 +124,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .bind(record.data)
       .bind(record.output_data)
       .bind(std::string(record.device ? to_string(*record.device) : ""))
+      .bind(record.cluster)
       .run();
 }
 

@@ -6,7 +6,7 @@
 namespace orchid::gateway {
 namespace {
 
-constexpr std::int64_t schema_version = 9;
+constexpr std::int64_t schema_version = 10;
 
 // Times are milliseconds since 1970. A payload is its content, or the digest of a spool file.
 constexpr const char* tables = R"sql(
@@ -28,7 +28,8 @@ CREATE TABLE invocations (
   state INTEGER NOT NULL, attempts INTEGER NOT NULL, outcome TEXT, message TEXT, node TEXT, finished INTEGER,
   timings TEXT, output_size INTEGER, log_dropped INTEGER, lease TEXT NOT NULL DEFAULT '',
   request TEXT NOT NULL DEFAULT '', host_kind TEXT NOT NULL DEFAULT '', data TEXT NOT NULL DEFAULT '',
-  output_data TEXT NOT NULL DEFAULT '', device TEXT NOT NULL DEFAULT ''
+  output_data TEXT NOT NULL DEFAULT '', device TEXT NOT NULL DEFAULT '',
+  cluster TEXT NOT NULL DEFAULT ''
 );
 CREATE UNIQUE INDEX invocations_by_key ON invocations (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX invocations_by_time ON invocations (tenant, accepted);
@@ -53,7 +54,8 @@ constexpr std::array<const char*, schema_version - 1> additions{
     "ALTER TABLE function_versions ADD COLUMN needs TEXT",
     "ALTER TABLE invocations ADD COLUMN data TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE invocations ADD COLUMN output_data TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE invocations ADD COLUMN device TEXT NOT NULL DEFAULT ''"};
+    "ALTER TABLE invocations ADD COLUMN device TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE invocations ADD COLUMN cluster TEXT NOT NULL DEFAULT ''"};
 
 Result<void> bring_up_to_date(Database& database, std::int64_t version) {
   if (version == 0) return database.execute(tables);

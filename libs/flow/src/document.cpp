@@ -201,7 +201,23 @@ class NodeReader {
     };
     node_.constraints.kind = one_of("kind", {"cpu", "gpu", "dpu"});
     node_.constraints.device = one_of("device", {"cores", "gpu"});
+    node_.constraints.cluster = cluster_in(fields);
     fields.refuse_others();
+  }
+
+  /// Which ones there are, the gateway knows. The name becomes a header field.
+  std::string cluster_in(Fields& fields) {
+    constexpr std::size_t longest = 256;
+    const Word word = fields.word("cluster");
+    const bool is_name = word.text.size() <= longest &&
+                         std::ranges::all_of(word.text, [](char c) { return c > ' ' && c <= '~'; });
+    if (!is_name)
+      faults_.add(
+          word.place,
+          fmt::format("'cluster' of {} must be the name of a cluster: at most {} characters, "
+                      "and no blank among them",
+                      what_, longest));
+    return word.text;
   }
 
   std::vector<std::string> outcomes_of(Fields& policy) {

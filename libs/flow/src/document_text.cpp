@@ -38,6 +38,7 @@ void add_calls(OrderedJson& json, const Node& node) {
   if (node.deadline.count() != 0) json["deadline"] = to_duration_text(node.deadline);
   if (!node.constraints.kind.empty()) json["constraints"]["kind"] = node.constraints.kind;
   if (!node.constraints.device.empty()) json["constraints"]["device"] = node.constraints.device;
+  if (!node.constraints.cluster.empty()) json["constraints"]["cluster"] = node.constraints.cluster;
   const RetryPolicy usual;
   if (node.retry == usual) return;
   OrderedJson retry = OrderedJson::object();

@@ -103,6 +103,7 @@ class Prospect {
     const PlannedNode& node = plan_.nodes[number];
     std::string& why = outlook_.nodes[number].why;
     const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
+    if (!node.constraints.cluster.empty()) add("in the cluster " + node.constraints.cluster);
     if (!node.constraints.kind.empty()) add("on hosts of kind " + node.constraints.kind);
     if (!node.constraints.device.empty())
       add(node.constraints.device == "gpu" ? "on GPUs" : "on cores");

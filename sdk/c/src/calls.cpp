@@ -36,6 +36,7 @@ orchid::LeaseConstraints constraints_of(const orchid_lease_options& stated) {
   const std::span features(stated.features, stated.feature_count);
   return {.host = text_of(stated.host),
           .avoid_host = {avoided.begin(), avoided.end()},
+          .cluster = text_of(stated.cluster),
           .architecture = text_of(stated.architecture),
           .kind = text_of(stated.kind),
           .features = {features.begin(), features.end()},

@@ -60,6 +60,7 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
   if (!options.host_kind.empty())
     request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
   if (!options.device.empty()) request.headers.push_back("Orchid-Device: " + options.device);
+  if (!options.cluster.empty()) request.headers.push_back("Orchid-Cluster: " + options.cluster);
   if (options.at_most_once) request.headers.emplace_back("Orchid-At-Most-Once: true");
   std::string data;
   for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;

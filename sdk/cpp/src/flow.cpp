@@ -68,6 +68,7 @@ FlowJson node_of(const char* kind, const FlowNodeOptions& options) {
   if (options.deadline.count() != 0) node["deadline"] = milliseconds_text(options.deadline);
   if (!options.host_kind.empty()) node["constraints"]["kind"] = options.host_kind;
   if (!options.device.empty()) node["constraints"]["device"] = options.device;
+  if (!options.cluster.empty()) node["constraints"]["cluster"] = options.cluster;
   const FlowRetry usual;
   FlowJson retry = FlowJson::object();
   if (options.retry.attempts != usual.attempts) retry["attempts"] = options.retry.attempts;

@@ -58,6 +58,7 @@ class GatewayCalls final : public FlowCalls {
                           .deadline = node.deadline,
                           .at_most_once = is_at_most_once(node.retry),
                           .host_kind = node.constraints.kind,
+                          .cluster = node.constraints.cluster,
                           .key = {}});
     }
     filled_.notify_one();
@@ -84,8 +85,9 @@ class GatewayCalls final : public FlowCalls {
     StartCall call;
     std::chrono::nanoseconds deadline;  // 0: none of its own
     bool at_most_once;
-    std::string host_kind;  // as InvokeOptions has it
-    std::string key;        // empty: that of its work
+    std::string host_kind;  // as InvokeOptions has it, and the next
+    std::string cluster;
+    std::string key;  // empty: that of its work
     [[nodiscard]] bool is_timed() const { return deadline.count() != 0; }
   };
 
@@ -157,6 +159,7 @@ class GatewayCalls final : public FlowCalls {
                           .signature = next.call.function->signature,
                           .host_kind = next.host_kind,
                           .device = wanted_device(next.call.device),
+                          .cluster = next.cluster,
                           .data = references_to(next.call.data),
                           .at_most_once = next.at_most_once};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };

@@ -17,3 +17,6 @@ double total(orchid::Data<double> cells) {
   return std::accumulate(cells.begin(), cells.end(), 0.0);
 }
 ORCHID_FUNCTION(total)
+
+double twice(double number) { return 2 * number; }
+ORCHID_FUNCTION(twice)

@@ -24,6 +24,17 @@ edges:
 outputs: {sum: sum}
 """
 
+PLACED = """flow: placed
+inputs: {{cells: u64}}
+nodes:
+  made: {{kind: call, function: placed.fill, constraints: {{cluster: {first}}}}}
+  sum: {{kind: call, function: placed.total, constraints: {{cluster: {second}}}}}
+edges:
+  - {{from: cells, to: made}}
+  - {{from: made, to: sum}}
+outputs: {{sum: sum}}
+"""
+
 
 def settings_of(clusters):
     sources = ", ".join(f'"slurm:{one.configuration}"' for one in clusters)
@@ -94,14 +105,76 @@ def a_flow_goes_across_them(site):
            f"{site.orchid('explain', flow, 'made').stdout}{json.dumps(site.hosts())}")
 
 
+def deploy_what_runs_anywhere(site):
+    module = site.folder / "placed.orc"
+    site.orchid("build", SOURCE, "-o", module)
+    site.orchid("deploy", module, "--name", "placed", "--needs", "1 core, 64MiB")
+
+
+def call_of(site, call):
+    return json.loads(site.orchid("status", "--json", call).stdout)
+
+
+def a_call_waits_for_its_cluster(site):
+    """Which is there, and has nobody yet."""
+    wait_until(lambda: OTHER in [one["cluster"] for one in json.loads(site.orchid("hosts", "--json").stdout)["clusters"]],
+               "the gateway hears of the cluster", site.said, 30)
+    call = site.orchid("invoke", "placed.twice", "--args", "[21]", "--async", "--cluster", OTHER).stdout.strip()
+    expect(call_of(site, call)["state"] == "queued", f"it waits: {call_of(site, call)}")
+    return call
+
+
+def it_has_run_there(site, call):
+    wait_until(lambda: call_of(site, call)["state"] == "done", "the call that has waited ends", lambda: json.dumps(call_of(site, call)), 60)
+    ended = call_of(site, call)
+    expect((ended["outcome"], ended["node"], ended["cluster"]) == ("ok", hosts_by_cluster(site)[OTHER], OTHER), f"it ran in its cluster: {ended}")
+
+
+def an_unknown_cluster_is_refused(site, clusters):
+    wrong = "fern"
+    told = f"knows no cluster '{wrong}', only {' and '.join(sorted(clusters))}"
+    refused = site.orchid("invoke", "placed.twice", "--args", "[21]", "--cluster", wrong, check=False)
+    expect(refused.returncode != 0 and told in refused.stderr, f"a call is told that there is none of the name: {refused}")
+    stored = call_of(site, site.orchid("invoke", "placed.twice", "--args", "[21]", "--async", "--cluster", wrong).stdout.strip())
+    expect(stored["outcome"] == "bad_request" and told in stored["message"], f"one that is stored ends so: {stored}")
+    file = site.folder / "lost.yaml"
+    file.write_text(PLACED.format(first="orchid", second=wrong))
+    ended = site.orchid("flow", "run", file, "--input", "cells=10", check=False)
+    expect(ended.returncode != 0 and told in ended.stdout + ended.stderr, f"and a flow stops there: {ended}")
+
+
+def nodes_are_in_their_clusters(site):
+    """Whatever else would be free, and in either order."""
+    found = hosts_by_cluster(site)
+    for first, second in (("orchid", OTHER), (OTHER, "orchid")):
+        file = site.folder / "placed.yaml"
+        file.write_text(PLACED.format(first=first, second=second))
+        planned = site.orchid("flow", "plan", file, "--input", f"cells={CELLS}").stdout
+        expect(f"in the cluster {first}" in planned and f"in the cluster {second}" in planned, f"the plan says where: {planned}")
+        flow = site.orchid("flow", "submit", file, "--input", f"cells={CELLS}").stdout.strip()
+        wait_until(lambda: json.loads(site.orchid("flow", "show", "--json", flow).stdout)["state"] in ("done", "failed"), "the flow ends",
+                   lambda: site.orchid("flow", "logs", flow).stdout + site.said(), 90)
+        expect(json.loads(site.orchid("flow", "show", "--json", flow).stdout)["state"] == "done", site.orchid("flow", "logs", flow).stdout)
+        places = place_of(site, flow, "made"), place_of(site, flow, "sum")
+        expect(places == (found[first], found[second]), f"each node ran where it was to: {places}, {found}")
+    site.orchid("flow", "run", file, "--input", f"cells={CELLS}")
+    calls = json.loads(site.orchid("status", "--json").stdout)["invocations"][:2]
+    expect({one["entry"]: one["node"] for one in calls} == {"fill": found[OTHER], "total": found["orchid"]}, f"in the foreground, too: {calls}")
+
+
 def serve(programs, first):
     with started("--nodes", "1", "--cores", "2", "--name", OTHER) as second:
         clusters = {"orchid": first, OTHER: second}
         with orchid_beside(programs, first, settings_of(clusters.values())) as site:
             try:
+                deploy_what_runs_anywhere(site)
+                waiting = a_call_waits_for_its_cluster(site)
                 start_pilots(site, clusters)
+                it_has_run_there(site, waiting)
                 hosts_and_clusters_are_told_apart(site, clusters)
                 a_worker_goes_where_it_is_to_be(site, clusters)
                 a_flow_goes_across_them(site)
+                nodes_are_in_their_clusters(site)
+                an_unknown_cluster_is_refused(site, clusters)
             finally:
                 second.clear()

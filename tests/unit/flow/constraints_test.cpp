@@ -26,11 +26,12 @@ std::string flow_with(const std::string& constraints) {
 }  // namespace
 
 TEST_CASE("constraints: a node's calls have them, and its document keeps them") {
-  const std::string text = flow_with("{kind: dpu, device: gpu}");
+  const std::string text = flow_with("{kind: dpu, device: gpu, cluster: moss}");
   const Plan plan = plan_of(text);
   CHECK(has_constraints(plan));
-  CHECK(outlook_of(plan, {}).nodes[0].why == "on hosts of kind dpu; on GPUs");
-  CHECK(plan.nodes[0].constraints == Constraints{.kind = "dpu", .device = "gpu"});
+  CHECK(outlook_of(plan, {}).nodes[0].why == "in the cluster moss; on hosts of kind dpu; on GPUs");
+  CHECK(plan.nodes[0].constraints ==
+        Constraints{.kind = "dpu", .device = "gpu", .cluster = "moss"});
   Engine engine = Engine::start(plan, {value("u64", "1")}, {}).value();
   unsigned calls = 0;
   for (const Action& action : engine.apply(Tick{}, Time{}))
@@ -51,6 +52,21 @@ TEST_CASE("constraints: what does not exist is a fault of its word") {
   CHECK(faults[1].find("planet") != std::string::npos);
 }
 
+TEST_CASE("constraints: the name of a cluster is one that a header field can have") {
+  for (const std::string wrong : {"\"two words\"", "\"a\\nb\"", "über"}) {
+    const auto faults = faults_of(flow_with("{cluster: " + wrong + "}"));
+    REQUIRE_MESSAGE(faults.size() == 1, wrong);
+    CHECK_MESSAGE(
+        faults[0].find("'cluster' of node 'a' must be the name of a cluster") != std::string::npos,
+        faults[0]);
+  }
+  for (const std::string wrong : {"[moss]", "\"\""}) {
+    const auto faults = faults_of(flow_with("{cluster: " + wrong + "}"));
+    REQUIRE_MESSAGE(faults.size() == 1, wrong);
+    CHECK_MESSAGE(faults[0].find("cluster") != std::string::npos, faults[0]);
+  }
+}
+
 TEST_CASE("constraints: a node that says its device leaves nothing to choose") {
   Plan plan = plan_of(flow_with("{device: cores}"));
   plan.optimisers.push_back({.name = "device", .options = {}});
@@ -59,6 +75,9 @@ TEST_CASE("constraints: a node that says its device leaves nothing to choose") {
   CHECK(plan.nodes[0].cores_of_call == 0);
   // Nor does one that says the kind of its hosts: places are counted on all of them.
   plan.nodes[0].constraints = {.kind = "cpu"};
+  find_choices_of_devices(plan);
+  CHECK(plan.nodes[0].cores_of_call == 0);
+  plan.nodes[0].constraints = {.cluster = "moss"};
   find_choices_of_devices(plan);
   CHECK(plan.nodes[0].cores_of_call == 0);
   plan.nodes[0].constraints = {};

@@ -161,6 +161,7 @@ TEST_CASE("the schema takes what the parser takes") {
       with_node(R"({"kind": "call", "function": "f", "retry": {"outcomes": ["quota", "system"]}})"),
       with_node(
           R"({"kind": "call", "function": "f", "constraints": {"kind": "cpu", "device": "gpu"}})"),
+      with_node(R"({"kind": "call", "function": "f", "constraints": {"cluster": "moss"}})"),
       R"({"flow": "f", "inputs": null, "outputs": null, "functions": null, "edges": null,
           "nodes": {"a": {"kind": "call", "function": "f"}}})",
       R"({"flow": "f", "nodes": {"a": {"kind": "call", "function": "f"}},
@@ -202,6 +203,9 @@ TEST_CASE("the schema refuses what the parser refuses") {
       with_node(R"({"kind": "call", "function": "f", "retry": {"outcomes": ["bad_luck"]}})"),
       with_node(R"({"kind": "call", "function": "f", "retry": {"tries": 3}})"),
       with_node(R"({"kind": "call", "function": "f", "constraints": {"kind": "moon"}})"),
+      with_node(R"({"kind": "call", "function": "f", "constraints": {"cluster": ""}})"),
+      with_node(R"({"kind": "call", "function": "f", "constraints": {"cluster": "a b"}})"),
+      with_node(R"({"kind": "call", "function": "f", "constraints": {"cluster": ["a"]}})"),
       with_node(R"({"kind": "map"})"),
       with_node(R"({"kind": "map", "each": "f", "merge": {"function": "m", "takes": ["x"]}})"),
       with_node(R"({"kind": "map", "each": "f", "until": {"function": "u", "takes": ["x"]}})"),

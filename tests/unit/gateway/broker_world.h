@@ -27,6 +27,7 @@ struct World {
   std::map<HolderId, TellSupply> supply;
   std::vector<LeaseId> ended;
   bool answering = true;
+  std::string cluster{};  // of executors that join
 
   void join(ExecutorId id, std::size_t cores, std::string boot_id = "here",
             std::optional<std::uint32_t> owner_only = std::nullopt,
@@ -43,6 +44,7 @@ struct World {
     executor.lane_address = lane_address;
     executor.grant.owner = owner_only;
     if (owner_only) executor.grant.users = GrantUsers::owner;
+    executor.grant.cluster = cluster;
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
     broker.executor_joined(executor, {}, now);
     perform();

@@ -41,6 +41,15 @@ TEST_CASE("a lease for code that no connected host can run is refused at once, w
   CHECK(world.opened({.worker = {.images = {"aarch64", "x86_64"}}}).workers.size() == 1);
 }
 
+TEST_CASE("a lease in a cluster that nobody knows is refused") {
+  ClientsWorld world;
+  world.join("e1", 4);
+  world.open({.worker = {.cluster = "moss"}, .within = seconds(60)});
+  REQUIRE(world.answers.size() == 1);
+  CHECK(world.answers[0].error().code == ErrorCode::bad_request);
+  CHECK(world.answers[0].error().message.find("no cluster 'moss'") != std::string::npos);
+}
+
 TEST_CASE("what can never be met is refused at once, and says how much there is") {
   ClientsWorld world;
   world.open({.workers = 1});

@@ -176,6 +176,18 @@ TEST_CASE("a call may ask for a worker with a GPU or without one") {
   }
 }
 
+TEST_CASE("a call may name its cluster") {
+  CHECK(parse_invocation_options(with_fields({}), {})->cluster.empty());
+  CHECK(parse_invocation_options(with_fields({{"Orchid-Cluster", "moss"}}), {})->cluster == "moss");
+  const std::string long_one(257, 'a');
+  for (const char* wrong : {"", "two words", long_one.c_str()}) {
+    CAPTURE(wrong);
+    const auto refused = parse_invocation_options(with_fields({{"Orchid-Cluster", wrong}}), {});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::bad_request);
+  }
+}
+
 TEST_CASE("the output of a call may become data of a name, and nothing else") {
   CHECK(parse_invocation_options(with_fields({}), {})->output_data.empty());
   CHECK(parse_invocation_options(with_fields({{"Orchid-Output", " data=smoothed "}}), {})

@@ -20,7 +20,12 @@ struct AsyncFixture {
                                 clock,
                                 control.poster(),
                                 {{http.poster(), &runner}},
-                                [this](const auto&) { return has_supply; }},
+                                [this](const auto&) { return has_supply; },
+                                {},
+                                [](const std::string& cluster) -> Result<void> {
+                                  if (cluster == "moss") return {};
+                                  return fail(ErrorCode::bad_request, "there is no " + cluster);
+                                }},
         AsyncInvocations::Options{});
     async->restore(std::move(state->unfinished),
                    [this](const InvocationRecord&) { return version; });
@@ -108,6 +113,22 @@ TEST_CASE_FIXTURE(AsyncFixture, "while an invocation runs, it is told how far it
   });
   CHECK(view->record.state == StoredState::started);
   CHECK(view->progress == 0.25);
+}
+
+TEST_CASE_FIXTURE(AsyncFixture, "a call for a cluster that nobody knows is stored, and ends so") {
+  AsyncSubmission wrong = submission("");
+  wrong.cluster = "fern";
+  const std::string id = submit(std::move(wrong)).record.id;
+  const InvocationRecord record = outcome_of(id);
+  CHECK(record.outcome == Outcome::bad_request);
+  CHECK(record.message == "there is no fern");
+  AsyncSubmission right = submission("");
+  right.cluster = "moss";
+  const std::string there = submit(std::move(right)).record.id;
+  wait_for_start(there);
+  CHECK(runner.running[there].call.cluster == "moss");
+  runner.end(there, ok_result("out"));
+  CHECK(outcome_of(there).cluster == "moss");
 }
 
 TEST_CASE_FIXTURE(AsyncFixture, "an invocation waits while there is no executor") {

@@ -248,6 +248,22 @@ TEST_CASE("calls that ask for hosts that are not there stay, and keep no others 
   CHECK(start_next(book, start)->record.id == "with a GPU");
 }
 
+TEST_CASE("a call whose cluster has nobody keeps no others waiting") {
+  InvocationBook book({.running_per_runner = 1}, 1);
+  auto there = booked("there");
+  there.record.cluster = "moss";
+  book.accept(std::move(there));
+  book.accept(booked("anywhere"));
+  const auto is_elsewhere = [](const placement::WorkerRequest& worker) {
+    return worker.cluster.empty();
+  };
+  BookedInvocation* started = book.start_next(start, is_elsewhere);
+  REQUIRE(started != nullptr);
+  CHECK(started->record.id == "anywhere");
+  CHECK(book.start_next(start, is_elsewhere) == nullptr);
+  CHECK(start_next(book, start)->record.id == "there");
+}
+
 TEST_CASE("beyond a number of slots in all each line has one") {
   InvocationBook book({.running_per_runner = 2, .running_per_runner_in_all = 3}, 1);
   std::vector<std::shared_ptr<FunctionVersion>> versions;

@@ -107,13 +107,14 @@ TEST_CASE_FIXTURE(StoreFixture,
       "ALTER TABLE invocations DROP COLUMN request; ALTER TABLE invocations DROP COLUMN host_kind; "
       "ALTER TABLE invocations DROP COLUMN data; "
       "ALTER TABLE invocations DROP COLUMN output_data; "
-      "ALTER TABLE invocations DROP COLUMN device; PRAGMA user_version=1");
+      "ALTER TABLE invocations DROP COLUMN device; "
+      "ALTER TABLE invocations DROP COLUMN cluster; PRAGMA user_version=1");
   (void)open();
   std::optional<Result<void>> done;
   store->set_options(1, "f", {.concurrency = 3, .needs = "2 cores"},
                      {.at = 1, .tenant = 1, .action = "limit"}, into(done));
   CHECK(wait(done).has_value());
-  set_layout("PRAGMA user_version=10");
+  set_layout("PRAGMA user_version=11");
   const auto refused = Store::open(directory.path());
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);
@@ -132,6 +133,7 @@ TEST_CASE_FIXTURE(StoreFixture, "tokens survive a restart") {
 TEST_CASE_FIXTURE(StoreFixture, "an accepted invocation and its input survive a restart") {
   InvocationRecord on_card = record("i-1");
   on_card.kind = placement::HostKind::dpu;
+  on_card.cluster = "moss";
   on_card.data = to_string(DataId{});
   on_card.output_data = "smoothed";
   REQUIRE(insert(on_card, "hello"));
@@ -139,6 +141,7 @@ TEST_CASE_FIXTURE(StoreFixture, "an accepted invocation and its input survive a 
   REQUIRE(state.unfinished.size() == 1);
   CHECK(state.unfinished[0].id == "i-1");
   CHECK(state.unfinished[0].kind == placement::HostKind::dpu);
+  CHECK(state.unfinished[0].cluster == "moss");
   CHECK(state.unfinished[0].data == to_string(DataId{}));
   CHECK(state.unfinished[0].output_data == "smoothed");
   CHECK(state.unfinished[0].deadline == 61'000);

@@ -226,7 +226,8 @@ int constrain_c_lease(const char* gateway) {
                                         .watts_at_most = 300,
                                         .alternatives = sizes,
                                         .alternative_count = 2,
-                                        .separate_processes = 1};
+                                        .separate_processes = 1,
+                                        .cluster = "moss"};
   orchid_lease* lease = NULL;
   EXPECT(orchid_lease_take(client, &options, &lease) == ORCHID_STATUS_OK);
   orchid_lease_free(lease);

@@ -322,6 +322,7 @@ TEST_CASE("what a C program wants of its workers is what the gateway is asked fo
   const json document = json::parse(asked->body);
   CHECK(document["constraints"] == json{{"host", "n1"},
                                         {"avoid_host", {"n2", "n3"}},
+                                        {"cluster", "moss"},
                                         {"architecture", "x86_64"},
                                         {"kind", "cpu"},
                                         {"features", {"ib", "ssd"}},

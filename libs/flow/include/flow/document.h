@@ -60,9 +60,10 @@ enum class Until : std::uint8_t {
 
 /// Where a node's calls may run. Empty: anywhere.
 struct Constraints {
-  std::string kind{};    // of the host: "cpu", "gpu", "dpu"
-  std::string device{};  // of the worker: "cores" (without a GPU), "gpu"
-  [[nodiscard]] bool exist() const { return !kind.empty() || !device.empty(); }
+  std::string kind{};     // of the host: "cpu", "gpu", "dpu"
+  std::string device{};   // of the worker: "cores" (without a GPU), "gpu"
+  std::string cluster{};  // of the host: its batch system's name
+  [[nodiscard]] bool exist() const { return !kind.empty() || !device.empty() || !cluster.empty(); }
   friend bool operator==(const Constraints&, const Constraints&) = default;
 };
 

@@ -157,6 +157,7 @@ typedef struct orchid_lease_options {
    * never over RDMA. */
   const char* lane;
   int separate_processes; /* not 0: no worker process runs the code of two modules */
+  const char* cluster;    /* a constraint: its batch system's name; NULL: any */
 } orchid_lease_options;
 
 /* `options` may be NULL. Errors: ORCHID_STATUS_BAD_REQUEST: an option makes no sense;

@@ -78,6 +78,7 @@ struct InvokeOptions {
   /// On a worker with a GPU ("gpu") or without one ("cores"), where its function may have either;
   /// empty: as the function prefers.
   std::string device{};
+  std::string cluster{};  // it runs on a host of this cluster: its batch system's name; empty: any
   /// That it is given, and runs beside: "NAME", "NAME@3" or ids, at most 64.
   std::vector<std::string> data{};
   bool at_most_once = false;  // never started twice, also when its worker is lost

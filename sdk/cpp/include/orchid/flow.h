@@ -66,6 +66,7 @@ struct FlowNodeOptions {
   FlowRetry retry{};
   std::string host_kind{};  // of the hosts that its calls run on: "cpu", "gpu", "dpu"; empty: any
   std::string device{};     // of their workers: "cores", "gpu"; empty: as functions prefer
+  std::string cluster{};    // of these hosts: its batch system's name; empty: any
 };
 
 struct FlowMap {

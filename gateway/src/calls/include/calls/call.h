@@ -68,6 +68,7 @@ struct Call {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;      // of its host; nothing: any
   std::optional<placement::CallDevice> device = std::nullopt;  // nothing: as its function prefers
+  std::string cluster = {};                                    // of its host; empty: any
   std::shared_ptr<const CallData> data = nullptr;              // that it is given; null: none
   std::string output_data = {};            // the data that its output becomes, by name; empty: none
   ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit

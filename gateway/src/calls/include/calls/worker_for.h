@@ -2,6 +2,7 @@
 #pragma once
 #include <compare>
 #include <optional>
+#include <string>
 
 #include "calls/function_needs.h"
 #include "calls/module_hosts.h"
@@ -14,6 +15,7 @@ namespace orchid::gateway {
 struct CallPlace {
   std::optional<placement::HostKind> kind{};      // of its host; nothing: any
   std::optional<placement::CallDevice> device{};  // of its worker; nothing: as its function prefers
+  std::string cluster{};                          // of its host; empty: any
   placement::GrantId data_at{};                   // has its data; empty: it is given none
   friend auto operator<=>(const CallPlace&, const CallPlace&) = default;
 };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ class Clusters final : public HostKnowledge {
   void stop();
   [[nodiscard]] std::optional<HostFacts> facts_of(
       const std::vector<const Executor*>& executors) const override;
+  [[nodiscard]] std::optional<std::set<std::string>> cluster_names() const override;
   [[nodiscard]] std::vector<const ClusterState*> states() const;
 
  private:

@@ -32,6 +32,10 @@ class HostKnowledge {
   /// Of the host of these executors, one at least. Nothing: it is not known here.
   [[nodiscard]] virtual std::optional<HostFacts> facts_of(
       const std::vector<const Executor*>& executors) const = 0;
+  /// Of the clusters that it knows, their names. Nothing: it does not know all of them yet.
+  [[nodiscard]] virtual std::optional<std::set<std::string>> cluster_names() const {
+    return std::set<std::string>();
+  }
 };
 
 /// Owned by the control thread. `hosts`, and the knowledge in its options, outlive it.
@@ -93,6 +97,8 @@ class Capacity {
   /// How many of them are of the model; "": any.
   [[nodiscard]] std::uint32_t count_gpus(const std::string& boot_id, const placement::CoreSet& gpus,
                                          const std::string& model) const;
+  /// Of all clusters that hosts or their knowledge name. Nothing: some are not known yet.
+  [[nodiscard]] std::optional<std::set<std::string>> cluster_names() const;
   /// What the host that this executor is on calls itself, or its batch system.
   [[nodiscard]] static const std::string& name_of(const Executor& executor);
   /// What constraints call it: the same, unless another host has that name already ("n1~2").

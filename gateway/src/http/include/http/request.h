@@ -28,6 +28,7 @@ enum class Header : std::uint8_t {
   if_range,
   last_event_id,
   orchid_at_most_once,
+  orchid_cluster,
   orchid_copies,
   orchid_data,
   orchid_deadline_ms,

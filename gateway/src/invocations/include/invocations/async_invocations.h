@@ -31,6 +31,9 @@ struct RunnerPort {
   CallRunner* runner = nullptr;
 };
 
+/// Whether a cluster of this name is known. Asked on the control thread. Errors: `bad_request`.
+using CheckCluster = std::function<Result<void>(const std::string& name)>;
+
 struct AsyncSubmission {
   uid_t tenant = 0;
   std::shared_ptr<const FunctionVersion> version;
@@ -40,6 +43,7 @@ struct AsyncSubmission {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
   std::optional<placement::CallDevice> device = std::nullopt;
+  std::string cluster = {};
   std::shared_ptr<const CallData> data = nullptr;
   std::string output_data = {};  // as of Call
   UnixMillis accepted = 0;
@@ -57,6 +61,7 @@ class AsyncInvocations {
     std::vector<RunnerPort> runners;
     InvocationBook::HasSupply has_supply;  // asked on this thread
     CallDataFinder find_data{};            // likewise
+    CheckCluster check_cluster{};          // likewise; null: none is refused
   };
   struct Options {
     InvocationBook::Limits limits;

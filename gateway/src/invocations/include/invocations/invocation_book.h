@@ -58,6 +58,7 @@ struct InvocationLineKey {
   const FunctionNeeds* function = nullptr;  // null: any whose calls need one core
   std::optional<placement::HostKind> kind;
   std::optional<placement::CallDevice> device;
+  std::string cluster{};
   ModuleHosts hosts;
   placement::GrantId data_at{};  // of the executor with their data; empty: they have none
   friend auto operator<=>(const InvocationLineKey&, const InvocationLineKey&) = default;

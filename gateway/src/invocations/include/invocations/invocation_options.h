@@ -26,6 +26,7 @@ struct InvocationOptions {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind;      // of the host that runs it; nothing: any
   std::optional<placement::CallDevice> device;  // of its worker; nothing: as its function prefers
+  std::string cluster{};                        // of its host; empty: any
   std::optional<std::string> idempotency_key;
   std::string data;         // names of data objects, as they came; empty: none
   std::string output_data;  // the name of the data object that its output becomes; empty: none

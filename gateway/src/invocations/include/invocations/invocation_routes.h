@@ -32,6 +32,7 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
     Poster here;
     Poster control;
     CallDataFinder find_data;  // asked on the control thread
+    CheckCluster check_cluster;
     InvocationDefaults defaults;
   };
   explicit InvocationRoutes(Parts parts);
@@ -65,6 +66,8 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
   };
   void invoke(Request& request, const Reply& reply);
   [[nodiscard]] Result<Accepted> judge(const Request& request);
+  void look_for_cluster(Request& request, const Reply& reply, Accepted accepted);
+  void go_on(Request& request, const Reply& reply, Accepted accepted);
   void find_data(Request& request, const Reply& reply, Accepted accepted);
   [[nodiscard]] std::chrono::microseconds transfer_since(MonotonicTime at) const;
   void start(Request& request, const Reply& reply, Accepted accepted);

@@ -32,6 +32,7 @@ struct SyncRequest {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
   std::optional<placement::CallDevice> device = std::nullopt;
+  std::string cluster = {};
   std::shared_ptr<const CallData> data = nullptr;
   std::string output_data = {};           // as of Call
   std::chrono::microseconds transfer{0};  // of CallTimings

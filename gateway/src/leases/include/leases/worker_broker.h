@@ -184,6 +184,9 @@ class WorkerBroker {
   /// Why no connected host could ever have such workers, in words: "no image for x86-64; the module
   /// has aarch64". Empty: one could, none is there at all, or some may still come back.
   [[nodiscard]] std::string why_no_host(const placement::WorkerRequest& worker) const;
+  /// Whether there is a cluster of this name. Errors: `bad_request`; not while some that are known
+  /// of may still come back.
+  [[nodiscard]] Result<void> check_cluster(const std::string& name) const;
   /// Whether the executor, were nobody else there, could give dispatchers such workers; also one
   /// that is away.
   [[nodiscard]] bool could_give_dispatchers(const ExecutorId& executor,

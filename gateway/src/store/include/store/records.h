@@ -56,6 +56,7 @@ struct InvocationRecord {
   bool at_most_once = false;
   std::optional<placement::HostKind> kind;      // of the host that runs it; nothing: any
   std::optional<placement::CallDevice> device;  // of its worker; nothing: as its function prefers
+  std::string cluster;                          // of its host; empty: any
   std::string data;  // ids of the data objects that it is given, with commas; empty: none
   /// The name of the data object that its output becomes, once it has "ID NAME@VERSION"; empty:
   /// it is answered.
