@@ -3,25 +3,22 @@
 // A chain of 1000 nodes whose function gives what it gets, against as many asynchronous calls of
 // the SDK, one after the other; and 1 -> 10 000 -> 1, a map with partition and merge, against
 // Lease::map and the two calls around it. Values are 8 bytes. Flows have a lease of one worker, and
-// the bare calls another one. The rivals are Dask.distributed, Parsl and HyperQueue on as many
-// cores, with smaller graphs, as they take long; where they are not installed their rows are left
-// out.
+// the bare calls another one. The rivals are Dask.distributed, Parsl and HyperQueue with two
+// workers on the two cores that this program and its worker have, with smaller graphs, as they take
+// long; where they are not installed their rows are left out.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "flow/checker.h"
-#include "flow_run/flow_calls.h"
-#include "flow_run/flow_driver.h"
 #include "harness/bench.h"
 #include "local_orchid.h"
+#include "measured_flow.h"
 #include "orchid/client.h"
 #include "task_system.h"
 
@@ -57,57 +54,19 @@ std::string fan() {
          "edges: [{from: n, to: m.n}]\noutputs: {r: m}\n";
 }
 
-flow::Plan plan_of(const std::string& text) {
-  const flow::Parsed parsed = flow::parse_document(text, "");
-  flow::Checked checked = flow::check(parsed.document, {});
-  if (!parsed.faults.empty() || !checked.faults.empty())
-    throw std::runtime_error("the benchmark's flow is wrong");
-  return std::move(checked.plan);
-}
-
 flow::Bytes bytes_of(std::uint64_t number) {
   const auto bytes = std::as_bytes(std::span(&number, 1));
   return {bytes.begin(), bytes.end()};
 }
 
-/// Nobody looks.
-class Unwatched final : public flow::FlowWatch {
- public:
-  void changed(const flow::NodeChanged& /*change*/) override {}
-  void failed(const flow::AttemptFailed& attempt) override {
-    std::fprintf(stderr, "flow: %s\n", attempt.message.c_str());
-  }
-  [[nodiscard]] bool look() override { return true; }
-  [[nodiscard]] bool interrupted() override { return true; }
-};
-
-/// The calls of all flows.
-struct FlowWorker {
-  explicit FlowWorker(Client& client)
-      : calls(flow::calls_on_lease(client, plan, {.workers = 1}, inbox)) {}
-  flow::Plan plan = plan_of(fan());  // has the functions of all
-  std::shared_ptr<flow::FlowInbox> inbox = std::make_shared<flow::FlowInbox>();
-  std::unique_ptr<flow::FlowCalls> calls;
-  std::uint32_t runs = 0;
-};
-
 /// Runs a flow; how long it took for each of `parts`, in microseconds.
-Result<std::vector<double>> run_flow(FlowWorker& worker, const flow::Plan& plan, std::uint64_t n,
+Result<std::vector<double>> run_flow(FlowWorkers& worker, const flow::Plan& plan, std::uint64_t n,
                                      std::uint64_t wanted, double parts) {
-  const auto start = Clock::now();
-  auto engine = flow::Engine::start(plan, {std::make_shared<const flow::Bytes>(bytes_of(n))},
-                                    {.window = worker.calls->window(), .run = ++worker.runs});
-  if (!engine) return fail(std::move(engine.error()));
-  Unwatched watch;
-  flow::drive({.plan = plan,
-               .engine = *engine,
-               .calls = *worker.calls,
-               .inbox = *worker.inbox,
-               .watch = watch});
-  const std::chrono::duration<double, std::micro> took = Clock::now() - start;
-  if (engine->outcome() != flow::FlowOutcome::done || *engine->output(0) != bytes_of(wanted))
+  const auto ran = worker.run(plan, {std::make_shared<const flow::Bytes>(bytes_of(n))});
+  if (!ran) return fail(ran.error());
+  if (*ran->output != bytes_of(wanted))
     return fail(ErrorCode::internal, "the flow gave something else");
-  return std::vector<double>{took.count() / parts};
+  return std::vector<double>{ran->took.count() / parts};
 }
 
 class BareCalls {
@@ -162,25 +121,27 @@ Result<std::vector<double>> difference(const Round& flow, const Round& bare) {
   return std::vector<double>{with->front() - without->front()};
 }
 
-constexpr int short_chain = 100;
-constexpr std::uint64_t few_pieces = 1000;
+/// This process has one, and its worker another one.
+constexpr int rival_cores = 2;
+constexpr int short_chain = 50;
+constexpr std::uint64_t few_pieces = 500;
 
 void compare_with(Bench& bench, const std::string& name, const std::string& what,
-                  FlowWorker& worker) {
-  auto system = find_rival(name, what, 1);
+                  FlowWorkers& worker) {
+  auto system = find_rival(name, what, rival_cores);
   if (!system) return;
-  const Description description = description_of_rival(name, what);
+  const Description description = description_of_rival(name, what + ", both cores");
   const std::vector<Promise> promises = promises_against_rivals();
   const flow::Plan chain_plan = plan_of(chain(short_chain));
   const flow::Plan fan_plan = plan_of(fan());
-  bench.compare({.row = "a node of a chain of 100 against " + name,
+  bench.compare({.row = "a node of a chain of 50 against " + name,
                  .unit = "us",
                  .round = [&] { return run_flow(worker, chain_plan, 7, 7, short_chain); },
                  .baseline = description,
                  .baseline_round = rival_round(*system, "chain " + std::to_string(short_chain), 7),
                  .promises = promises});
   constexpr std::uint64_t sum = few_pieces * (few_pieces + 1) / 2;
-  bench.compare({.row = "a piece of 1 -> 1000 -> 1 against " + name,
+  bench.compare({.row = "a piece of 1 -> 500 -> 1 against " + name,
                  .unit = "us",
                  .round = [&] { return run_flow(worker, fan_plan, few_pieces, sum, few_pieces); },
                  .baseline = description,
@@ -198,7 +159,7 @@ int run(Bench& bench) {
   client.deploy_file("flow_functions", FLOW_FUNCTIONS);
   const flow::Plan chain_plan = plan_of(chain(chain_length));
   const flow::Plan fan_plan = plan_of(fan());
-  FlowWorker worker(client);
+  FlowWorkers worker(client, plan_of(fan()), 1);  // has the functions of all
   const auto run_chain = [&] { return run_flow(worker, chain_plan, 7, 7, chain_length); };
   const auto run_fan = [&] {
     return run_flow(worker, fan_plan, pieces, pieces * (pieces + 1) / 2, pieces);
