@@ -67,7 +67,7 @@ class Submission {
 
   Result<void> until_half() const {
     const auto end = start_ + most;
-    while (flow_.status().nodes_done < nodes / 2) {
+    while (flow_.progress().nodes_done < nodes / 2) {
       if (Clock::now() > end) return fail(ErrorCode::timed_out, "the flow does not get on");
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
