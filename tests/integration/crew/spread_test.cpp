@@ -8,27 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "crew_fixture.h"
 #include "makes_modules.h"
+#include "spread_fixture.h"
 
 namespace orchid::tests {
-namespace {
-
-struct SpreadFixture {
-  FarExecutor second{{.programs = PROGRAMS, .spare = 1, .remote = true}};
-  LocalExecutor first{{.programs = PROGRAMS, .spare = 1, .remote = true}};
-  ExecutorCrews* source = nullptr;  // of the crew that was taken last, which owns it
-
-  [[nodiscard]] Crew take(const CrewOptions& options, bool is_far = false) {
-    auto owned = std::make_unique<ExecutorCrews>(first, second);
-    source = owned.get();
-    source->is_far = is_far;
-    return take_crew(std::move(owned), options);
-  }
-};
-
-}  // namespace
-
 TEST_CASE_FIXTURE(SpreadFixture,
                   "a call walks over the members of two executors, whoever it began at") {
   for (const bool is_far : {false, true}) {

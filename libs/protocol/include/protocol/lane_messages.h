@@ -113,6 +113,14 @@ struct LaneFetched {
   std::string message;
 };
 
+/// Answers `LaneLocate`: the member, or why there is none.
+struct LaneLocated {
+  std::string data;
+  std::uint32_t member = 0;  // 0: none
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
 // From the executor.
 
 /// Within a host it comes with three descriptors: lane memory, eventfd that wakes the worker,
@@ -155,6 +163,12 @@ struct LaneNeedCode {
 /// "N@VERSION").
 struct LaneFetch {
   std::string name;
+};
+
+/// A call of the client's crew is to go on where that data object is, which is not at this
+/// executor. `data`: its name ("N", "N@VERSION") or its id.
+struct LaneLocate {
+  std::string data;
 };
 
 /// The module waits for a compiler, or is being compiled. `LaneSlot` or `LaneRejected` follows.
@@ -232,11 +246,11 @@ struct LaneNotAttached {
   std::string message;
 };
 
-using LaneMessage =
-    std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
-                 LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneProgress,
-                 LaneEnded, LaneOpenData, LaneData, LaneAttach, LaneDetach, LaneAttached,
-                 LaneNotAttached, LaneWire, LaneWired, LaneFetch, LaneFetched>;
+using LaneMessage = std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode,
+                                 LaneCode, LaneCompiling, LaneSlot, LaneRejected, LaneCancel,
+                                 LaneReplace, LaneProgress, LaneEnded, LaneOpenData, LaneData,
+                                 LaneAttach, LaneDetach, LaneAttached, LaneNotAttached, LaneWire,
+                                 LaneWired, LaneFetch, LaneFetched, LaneLocate, LaneLocated>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

@@ -100,7 +100,7 @@ class CrewCore {
   void part(const std::string& why);
 
   // A crew at several executors: crew_spread.cpp.
-  [[nodiscard]] static bool hear_wired(Seat& seat, const std::string& text);
+  [[nodiscard]] bool hear_of_spread(std::size_t index, const std::string& text);
   void wire_members(Lock& lock);
   void end_wiring(const std::string& why);
   void tell_of_loss(const std::string& why);
@@ -118,6 +118,7 @@ class CrewCore {
   void tell_traced(Lock& lock);
   void fetch(Lock& lock, const std::shared_ptr<CrewModule>& module);
   void look_up(Lock& lock, const std::string& name);
+  void locate(Lock& lock, const std::string& data);
 
   // Calls: crew_core.cpp.
   void launch();
@@ -174,6 +175,7 @@ class CrewCore {
   std::map<std::string, std::shared_ptr<CrewModule>> modules_;  // by digest
   std::deque<std::shared_ptr<CrewModule>> fetches_;
   std::map<std::string, std::set<std::size_t>> look_ups_;  // what calls want: seats, by its name
+  std::map<std::string, std::set<std::size_t>> locates_;   // where calls want to go: likewise
   std::deque<TracedCall> traced_;                  // that the gateway is still to be told of
   std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun
   std::array<std::shared_ptr<CrewCall>, crew::window_places> flights_{};  // by place

@@ -134,7 +134,7 @@ bool CrewCore::hear_seat(std::size_t index) {
 }
 
 void CrewCore::hear(std::size_t index, Packet& packet) {
-  if (spread_ && hear_wired(seats_[index], packet.text)) return;
+  if (spread_ && hear_of_spread(index, packet.text)) return;
   const auto message = lane_client::parse_executor_message(packet.text);
   if (!message) return lose_lease("the executor talks nonsense: " + message.error().message);
   hear(index, *message, packet);
@@ -218,12 +218,6 @@ void CrewCore::need_code(std::size_t index, const std::string& digest) {
   wanted_.notify_all();
 }
 
-/// A call wants it, and its executor does not have it.
-void CrewCore::want_module(std::size_t index, const std::string& name) {
-  look_ups_[name].insert(index);
-  wanted_.notify_all();
-}
-
 void CrewCore::send_code(CrewModule& module) {
   for (const std::size_t index : std::exchange(module.needed_at, {}))
     if (index < seats_.size() && seats_[index].socket)
@@ -266,6 +260,7 @@ void CrewCore::end_loss() {
     seat.pid = 0;
   }
   look_ups_.clear();  // whoever has asked is gone
+  locates_.clear();
   for (const auto& [digest, module] : modules_) {
     module->loaded_at.clear();
     module->needed_at.clear();

@@ -1,7 +1,10 @@
 // How a crew at several executors is wired: its client makes the keys, tells each member whom to
 // connect with, and connects itself.
 #include <chrono>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "crew/crew_core.h"
 #include "fabric/ucx_context.h"
@@ -29,6 +32,11 @@ std::string digits_of(const transport::ConnectionKey& key) {
 /// Of a member that listens on its executor's host.
 std::string address_of(const GrantedWorker& worker, std::uint16_t port) {
   return worker.lane_address.substr(0, worker.lane_address.rfind(':') + 1) + std::to_string(port);
+}
+
+ErrorCode code_of_lost_data(ErrorKind kind) {
+  if (kind == ErrorKind::not_found) return ErrorCode::not_found;
+  return kind == ErrorKind::data_lost ? ErrorCode::data_lost : ErrorCode::unreachable;
 }
 
 Result<transport::ConnectionKey> key_of(const std::string& secret, std::uint32_t one,
@@ -71,13 +79,52 @@ void CrewCore::wire_members(Lock& lock) {
   mesh_ = std::move(*mesh);
 }
 
-/// No other executor says that.
-bool CrewCore::hear_wired(Seat& seat, const std::string& text) {
+/// Other executors say none of that.
+bool CrewCore::hear_of_spread(std::size_t index, const std::string& text) {
   const auto message = parse_lane_message(text);
-  const auto* wired = message ? std::get_if<LaneWired>(&*message) : nullptr;
-  if (wired == nullptr) return false;
-  if (seat.claimed && seat.claimed->worker == wired->worker) seat.wired = true;
+  if (!message) return false;
+  if (const auto* wired = std::get_if<LaneWired>(&*message)) {
+    Seat& seat = seats_[index];
+    if (seat.claimed && seat.claimed->worker == wired->worker) seat.wired = true;
+    return true;
+  }
+  const auto* wanted = std::get_if<LaneLocate>(&*message);
+  if (wanted == nullptr) return false;
+  locates_[wanted->data].insert(index);
+  wanted_.notify_all();
   return true;
+}
+
+/// Whoever asks does not have it, and its neighbours do not.
+void CrewCore::locate(Lock& lock, const std::string& data) {
+  const std::string wanted = data;
+  LaneLocated answer{.data = wanted};
+  std::vector<std::string> hosts;
+  lock.unlock();
+  try {
+    hosts = source_->hosts_of(wanted);
+  } catch (const Error& error) {
+    answer.code = code_of_lost_data(error.kind());
+    answer.message = error.message();
+  }
+  lock.lock();
+  const std::set<std::size_t> askers = std::exchange(locates_[wanted], {});
+  locates_.erase(wanted);
+  std::vector<const CrewPlaces::Seat*> places;
+  for (const Seat& seat : seats_) places.push_back(&seat.place);
+  for (const std::size_t index : askers) {
+    if (index >= seats_.size() || !seats_[index].socket) continue;
+    LaneLocated told = answer;
+    if (told.message.empty())
+      told.member = member_with_data(places, seats_[index].place, {.data = wanted, .hosts = hosts});
+    if (told.message.empty() && told.member == 0) {
+      told.code = ErrorCode::data_elsewhere;
+      told.message =
+          "no member of the crew is on a host that has it: copy it to one of the crew's hosts "
+          "before (orchid data copy)";
+    }
+    (void)seats_[index].socket->send(encode(LaneMessage(told)), {});
+  }
 }
 
 /// Blocks until all members have connected.
