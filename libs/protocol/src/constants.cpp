@@ -1,7 +1,10 @@
 #include "protocol/constants.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+
+#include "protocol/digest.h"
 
 namespace orchid {
 namespace {
@@ -87,6 +90,12 @@ Result<std::vector<Constant>> parse_constants(std::string_view text) {
     text.remove_prefix(end + 1);
   }
   return constants;
+}
+
+std::string digest_with_constants(std::string_view base, std::string_view constants) {
+  std::string text = "orchid constants 1\n";
+  text.append(base).append("\n").append(constants);
+  return digest_of(std::as_bytes(std::span(text)));
 }
 
 }  // namespace orchid

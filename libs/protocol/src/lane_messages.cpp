@@ -86,9 +86,24 @@ Json to_json(const LaneFetched& m) {
   Json json{{"type", "fetched"}, {"name", m.name}};
   if (!m.digest.empty()) {
     json["digest"] = m.digest;
+    if (m.made) json["made"] = true;
+    if (m.made && !m.base.empty()) json["base"] = m.base;
   } else {
     json["code"] = to_string(m.code);
     json["message"] = m.message;
+  }
+  return json;
+}
+Json to_json(const LaneMade& m) {
+  Json json{{"type", "made"}, {"digest", m.digest}};
+  if (!m.base.empty()) json["base"] = m.base;
+  return json;
+}
+Json to_json(const LaneKept& m) {
+  Json json{{"type", "kept"}, {"digest", m.digest}};
+  if (m.refusal) {
+    json["code"] = to_string(m.refusal->code);
+    json["message"] = m.refusal->message;
   }
   return json;
 }
@@ -277,6 +292,8 @@ LaneFetched parse_fetched(const JsonObject& f) {
   LaneFetched m{.name = f.text("name")};
   if (f.has("digest")) {
     m.digest = f.text("digest");
+    m.made = f.has("made") && f.flag("made");
+    if (m.made && f.has("base")) m.base = f.text("base");
   } else {
     m.code = f.parsed("code", parse_error_code);
     m.message = f.text("message");
@@ -295,6 +312,13 @@ LaneLocated parse_located(const JsonObject& f) {
   return m;
 }
 
+LaneKept parse_kept(const JsonObject& f) {
+  LaneKept m{.digest = f.text("digest")};
+  if (f.has("code"))
+    m.refusal = Failure{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
+  return m;
+}
+
 LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "claimed") return parse_claimed(f);
   if (type == "slot") return parse_slot(f);
@@ -308,6 +332,9 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "fetched") return parse_fetched(f);
   if (type == "locate") return LaneLocate{f.text("data")};
   if (type == "located") return parse_located(f);
+  if (type == "made")
+    return LaneMade{.digest = f.text("digest"), .base = f.has("base") ? f.text("base") : ""};
+  if (type == "kept") return parse_kept(f);
   if (type == "compiling") return LaneCompiling{f.text("digest"), f.has("over") && f.flag("over")};
   if (type == "refused")
     return LaneRefused{.code = f.parsed("code", parse_error_code), .message = f.text("message")};

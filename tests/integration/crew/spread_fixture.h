@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,24 +14,40 @@ namespace orchid::tests {
 
 /// The client is at the first one, whose members have the lowest numbers.
 struct SpreadFixture {
-  FarExecutor second{{.programs = PROGRAMS, .spare = 1, .remote = true}};
-  NamedData data{/*has_others=*/true};  // of the first one; the second one has its own
-  LocalExecutor first{{.programs = PROGRAMS, .spare = 1, .remote = true}};
-  ExecutorCrews* source = nullptr;  // of the crew that was taken last, which owns it
-
-  SpreadFixture() {
+  explicit SpreadFixture(LocalExecutor::Options options = {}) : options_(std::move(options)) {
     first.be_gateway([this](const ControlMessage& message) { return data.hear(message); });
   }
-  [[nodiscard]] Crew take(const CrewOptions& options, bool is_far = false) {
-    return take_for(std::nullopt, options, is_far);
+
+ private:
+  LocalExecutor::Options options_;
+  [[nodiscard]] LocalExecutor::Options remote() const {
+    LocalExecutor::Options options = options_;
+    options.programs = PROGRAMS;
+    options.spare = 1;
+    options.remote = true;
+    return options;
   }
-  [[nodiscard]] Crew take_for(std::optional<std::uint32_t> tenant, const CrewOptions& options,
-                              bool is_far = false) {
+
+ public:
+  FarExecutor second{remote()};
+  NamedData data{/*has_others=*/true};  // of the first one; the second one has its own
+  LocalExecutor first{remote()};
+  ExecutorCrews* source = nullptr;      // of the crew that was taken last, which owns it
+  std::optional<std::uint32_t> tenant;  // of crews that are taken; nothing: who runs the test
+
+  /// `lane_socket`: of the first executor, or of a relay in front of it; empty: its own.
+  [[nodiscard]] Crew take(const CrewOptions& options, bool is_far = false,
+                          const std::filesystem::path& lane_socket = {}) {
     auto owned = std::make_unique<ExecutorCrews>(first, second);
     source = owned.get();
     source->is_far = is_far;
+    source->lane_socket = lane_socket;
     source->tenant = tenant;
     return take_crew(std::move(owned), options);
+  }
+  [[nodiscard]] Crew take_for(std::uint32_t user, const CrewOptions& options) {
+    tenant = user;
+    return take(options);
   }
 };
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "makes_modules.h"
 #include "spread_fixture.h"
 
 namespace orchid::tests {
+
 TEST_CASE_FIXTURE(SpreadFixture,
                   "a call walks over the members of two executors, whoever it began at") {
   for (const bool is_far : {false, true}) {
@@ -170,16 +170,6 @@ TEST_CASE_FIXTURE(SpreadFixture,
   CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 4));
   CHECK(eventually([&] { return crew.formations() == 2 && crew.pids().size() == 4; }));
   CHECK(crew.id() != lease);
-}
-
-TEST_CASE_FIXTURE(SpreadFixture,
-                  "calls of a crew at several executors make no modules, and are told so") {
-  Crew crew = take({.workers = 2});
-  const CrewFunction deploy = maker(crew);
-  const Error error = error_of(
-      [&] { (void)deploy.invoke(1, plan_of({.how = by_forward}, test_module("walks_crew"))); });
-  check_clear(error, ErrorKind::function_error);
-  CHECK(error.message().find("make no modules") != std::string::npos);
 }
 
 /// As many as a crew may have are in the benchmark crew_restart (--hosts).

@@ -184,11 +184,12 @@ TEST_CASE("a crew at several executors that may be smaller keeps what it gets at
   world.lane_protocol = spread_crew_lane_protocol;
   world.elsewhere_too = true;
   world.join("e1", 2, {}, "far");
-  world.join("e2", 2);
+  world.join("e2", 2, {}, "farther");
   const auto crew = world.opened({.workers = 6, .at_least = 3, .crew = true, .crew_spreads = true});
   CHECK(crew.workers.size() == 4);
   CHECK(crew.workers_wanted == 4);
-  CHECK(world.cores_taken() == 4);
+  for (const char* host : {"far", "farther"})
+    CHECK(world.broker.capacity().cores_leased(host) == 2);
 }
 
 }  // namespace

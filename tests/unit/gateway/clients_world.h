@@ -42,7 +42,7 @@ struct ClientsWorld {
                                .memory = 64_GiB},
                       .version = "1",
                       .lane_socket = "/run/" + name,
-                      .lane_address = boot_id == "far" ? "far:1" : "",
+                      .lane_address = boot_id == "here" ? "" : boot_id + ":1",
                       .lane_protocol = lane_protocol};
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
     broker.executor_joined(executor, clients.adopt(held, executor, now), now);

@@ -3,8 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "protocol/digest.h"
 
 namespace orchid {
 namespace {
@@ -27,6 +31,16 @@ TEST_CASE("constants come back as they were, and their order does not matter") {
   CHECK(parse_constants(*text) == constants);
   CHECK(encode_constants({}) == std::string());
   CHECK(parse_constants("") == std::vector<Constant>());
+}
+
+TEST_CASE("a module has another digest with constants set") {
+  const std::string base = "sha256:" + std::string(64, '1');
+  const std::string digest = digest_with_constants(base, "a=00\n");
+  CHECK(is_digest(digest));
+  CHECK(digest == digest_of(std::as_bytes(
+                      std::span(std::string_view("orchid constants 1\n" + base + "\na=00\n")))));
+  CHECK(digest != digest_with_constants(base, "a=01\n"));
+  CHECK(digest != digest_with_constants("sha256:" + std::string(64, '2'), "a=00\n"));
 }
 
 TEST_CASE("what no module can have is refused") {

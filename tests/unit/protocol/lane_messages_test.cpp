@@ -43,6 +43,25 @@ TEST_CASE("what is said about where a call finds its data comes back as it was")
     CHECK_FALSE(parse_lane_message(wrong).has_value());
 }
 
+TEST_CASE("what is said about a module that a call has made comes back as it was") {
+  CHECK_FALSE(round_trip(LaneFetched{.name = "n", .digest = "d"}).made);
+  const auto fetched =
+      round_trip(LaneFetched{.name = "n", .digest = "d", .made = true, .base = "b"});
+  CHECK(fetched.made);
+  CHECK(fetched.base == "b");
+  // Only what was made is made of something else.
+  CHECK(round_trip(LaneFetched{.name = "n", .digest = "d", .base = "b"}).base.empty());
+  CHECK(round_trip(LaneMade{"d"}).base.empty());
+  CHECK(round_trip(LaneMade{"d", "b"}).digest == "d");
+  CHECK(round_trip(LaneMade{"d", "b"}).base == "b");
+  CHECK(round_trip(LaneKept{"d"}).digest == "d");
+  CHECK_FALSE(round_trip(LaneKept{"d"}).refusal.has_value());
+  const auto refused = round_trip(LaneKept{"d", Failure{ErrorCode::no_capacity, "64"}});
+  REQUIRE(refused.refusal.has_value());
+  CHECK(refused.refusal->code == ErrorCode::no_capacity);
+  CHECK(refused.refusal->message == "64");
+}
+
 TEST_CASE("every lane message comes back as it was") {
   const auto claim = round_trip(LaneClaim{.lease = {7, 42}, .secret = std::string(64, 'a')});
   CHECK(claim.lease == LeaseId{7, 42});
@@ -120,7 +139,7 @@ TEST_CASE("a crew at several executors is claimed and wired") {
   CHECK(claim.member == 2);
   CHECK(claim.members == 3);
   CHECK(claim.near == std::vector<std::uint32_t>{0, 1, 2});
-  CHECK_FALSE(parse_lane_message(encode(LaneClaim{.members = 3, .member = 4})));
+  CHECK_FALSE(parse_lane_message(encode(LaneClaim{.members = 3, .member = 4, .near = {4}})));
   const auto wire = round_trip(LaneWire{.worker = 9, .peers = {{3, "192.0.2.7:1", "00ff"}, {}}});
   CHECK(wire.worker == 9);
   REQUIRE(wire.peers.size() == 2);

@@ -10,6 +10,15 @@
 #include "protocol/service_messages.h"
 
 namespace orchid::executor {
+namespace {
+
+std::unexpected<Failure> cannot_specialise() {
+  return fail(ErrorCode::unsupported,
+              "the module was made by a function, and only one that the program has loaded, or "
+              "that is deployed, can get other constants: name that one by its digest");
+}
+
+}  // namespace
 
 bool LaneSession::has_room_for(const std::string& digest) const {
   return worker_ == nullptr || worker_->has_room_for(digest);
@@ -60,13 +69,14 @@ std::optional<std::uint64_t> LaneSession::adopt_made(const std::string& digest,
 }
 
 void LaneSession::fetch_module(const std::string& digest, ModuleFetches::Fetched fetched) {
-  // A call has made it, and nobody has its bytes; or a call has had it fetched.
+  // A call has made it, and the client has its bytes only if the crew is at several executors; or a
+  // call has had it fetched.
   if (made_.contains(digest))
     return look_up_module(digest, [fetched](Result<FetchedModule> found) {
-      if (found || found.error().code != ErrorCode::not_found) return fetched(std::move(found));
-      fetched(fail(ErrorCode::unsupported,
-                   "the module was made by a function, and only one that the program has loaded, "
-                   "or that is deployed, can get other constants: name that one by its digest"));
+      const bool is_base = found && found->base.empty();
+      if (is_base || (!found && found.error().code != ErrorCode::not_found))
+        return fetched(std::move(found));
+      fetched(cannot_specialise());
     });
   if (worker_ == nullptr || worker_->find_slot(digest) == nullptr)
     return fetched(
@@ -89,6 +99,21 @@ void LaneSession::locate_data(const std::string& data, ClientQuestions<std::uint
     send(LaneLocate{data});
 }
 
+void LaneSession::have_kept(const LaneMade& made, int content, ModuleFetches::Fetched kept) {
+  if (asked_.keepings.add(made.digest, std::move(kept), std::chrono::steady_clock::now()))
+    send(made, {content});
+}
+
+/// What nobody waits for any more is dropped.
+void LaneSession::was_kept(const LaneKept& message) {
+  for (const ModuleFetches::Fetched& kept : asked_.keepings.take(message.digest)) {
+    if (message.refusal)
+      kept(fail(*message.refusal));
+    else
+      kept(FetchedModule{.bytes = {}, .digest = message.digest});
+  }
+}
+
 /// False: it is about something else.
 bool LaneSession::take_module_message(const LaneMessage& message, Packet& packet) {
   const std::size_t files = packet.descriptors.size();
@@ -98,6 +123,10 @@ bool LaneSession::take_module_message(const LaneMessage& message, Packet& packet
   }
   if (const auto* code = std::get_if<LaneCode>(&message); code != nullptr && files == 1) {
     provide(code->digest, std::move(packet.descriptors.front()));
+    return true;
+  }
+  if (const auto* kept = std::get_if<LaneKept>(&message); kept != nullptr && is_spread()) {
+    was_kept(*kept);
     return true;
   }
   const auto* fetched = std::get_if<LaneFetched>(&message);
@@ -118,7 +147,10 @@ void LaneSession::looked_up(const LaneFetched& message, UniqueFd module) {
       fetched(
           fail(ErrorCode::bad_request, "the program has sent another module than was asked for"));
     else if (auto copy = duplicate(module.get()))
-      fetched(FetchedModule{.bytes = std::move(*copy), .digest = message.digest});
+      fetched(FetchedModule{.bytes = std::move(*copy),
+                            .digest = message.digest,
+                            .made = message.made,
+                            .base = message.base});
     else
       fetched(fail(ErrorCode::no_capacity, "no descriptor is left"));
   }

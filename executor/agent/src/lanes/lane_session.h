@@ -128,6 +128,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// The member of its worker's crew, at another executor, where that data is: its client knows.
   /// `data`: a name or an id. Errors: `data_elsewhere`; what the client says; `timed_out`.
   void locate_data(const std::string& data, ClientQuestions<std::uint32_t>::Told told);
+  /// Its client keeps what a call has made, for the crew's members at other executors. `content`:
+  /// as in LaneMade. Errors: as above.
+  void have_kept(const LaneMade& made, int content, ModuleFetches::Fetched kept);
 
  private:
   [[nodiscard]] bool takes_module(const std::string& digest);
@@ -178,6 +181,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   [[nodiscard]] bool take_module_message(const LaneMessage& message, Packet& packet);
   void looked_up(const LaneFetched& message, UniqueFd module);
   void located(const LaneLocated& message);
+  void was_kept(const LaneKept& message);
   void improve_later(const std::string& digest);
   void tell_compiling(const std::string& digest);
   /// A module that is to be loaded, and how often that has been tried.

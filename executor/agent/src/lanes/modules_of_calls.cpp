@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/clock_now.h"
+#include "foundation/duplicate.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "protocol/constants.h"
@@ -17,11 +18,23 @@ namespace {
 /// Such a module is hashed in a tenth of a millisecond.
 constexpr ByteCount looked_at_freely = 64_KiB;
 
-/// Of a module, and of what its constants are set to. Bytes that are this text have it as well, but
-/// are no module, and only their own tenant could mean them.
-std::string digest_with(std::string_view base, std::string_view constants) {
-  const std::string text = fmt::format("orchid constants 1\n{}\n{}", base, constants);
-  return digest_of(as_bytes(text));
+/// What a client has kept is constants for the module `base`, and these make the module `digest`.
+Result<std::string> read_constants(const FetchedModule& made, const std::string& digest) {
+  const auto mapped = MappedFile::map(made.bytes.get(), {.limit = ByteCount{longest_constants}});
+  if (!mapped) return fail(mapped.error());
+  std::string constants(as_text(mapped->bytes()));
+  if (digest_with_constants(made.base, constants) != digest)
+    return fail(ErrorCode::bad_request,
+                "the program has sent other constants than those of the module that was asked for");
+  if (auto parsed = parse_constants(constants); !parsed) return fail(std::move(parsed.error()));
+  return constants;
+}
+
+Failure no_room() {
+  return {ErrorCode::no_capacity,
+          fmt::format("the crew has {} modules that its calls have made, which is the most: make "
+                      "fewer, they stay until the crew ends",
+                      modules_per_worker)};
 }
 
 }  // namespace
@@ -69,14 +82,6 @@ void ModulesOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
         {ErrorCode::bad_request,
          "only a call of a crew makes or fetches modules: call the function through Client::crew"},
         answer);
-  const bool makes =
-      request.ask == ServiceAsk::create_module || request.ask == ServiceAsk::make_module;
-  if (makes && session->crew_is_elsewhere())
-    return refuse(worker, request.sequence,
-                  {ErrorCode::unsupported,
-                   "calls of a crew at several executors make no modules: its other members could "
-                   "not be given them; ask for a crew on one host"},
-                  answer);
   if (request.ask != ServiceAsk::share_module)
     if (const auto refusal = quota_.refusal_to_look(tenant.uid, clock_now())) {
       drop_room(making);
@@ -103,7 +108,7 @@ void ModulesOfCalls::create(std::uint64_t worker, const ServiceRequest& request,
   drop_room(making);
   making.room = std::move(*room);
   making.room_size = ByteCount{request.bytes};
-  making.code.reset();
+  forget_made(making);
   say(worker, {.sequence = request.sequence, .bytes = request.bytes}, file->get(), answer);
 }
 
@@ -111,6 +116,12 @@ void ModulesOfCalls::create(std::uint64_t worker, const ServiceRequest& request,
 void ModulesOfCalls::drop_room(Making& making) {
   if (making.room) making.room->empty();
   making.room.reset();
+}
+
+void ModulesOfCalls::forget_made(Making& making) {
+  making.code.reset();
+  making.content.reset();
+  making.base.clear();
 }
 
 /// Nobody can change it from here on.
@@ -160,7 +171,13 @@ void ModulesOfCalls::look_at(const LeaseTenant& tenant, std::uint64_t worker,
   if (!mapped) return refuse(worker, request.sequence, mapped.error(), answer);
   const std::string digest = request.name.empty()
                                  ? digest_of(mapped->bytes())
-                                 : digest_with(request.name, as_text(mapped->bytes()));
+                                 : digest_with_constants(request.name, as_text(mapped->bytes()));
+  if (lanes_.session_of(worker)->crew_is_elsewhere()) {
+    auto content = duplicate(bytes->get());
+    if (!content) return refuse(worker, request.sequence, content.error(), answer);
+    makings_[worker].content = std::move(*content);
+    makings_[worker].base = request.name;
+  }
   const TenantModule module{.tenant = tenant.uid, .digest = digest};
   const auto done = when_made({worker, request.sequence}, module, answer);
   // What is here already is compiled for nobody.
@@ -227,22 +244,54 @@ CodeService::Done ModulesOfCalls::when_made(const Asked& asked, const TenantModu
 
 /// Code that is here already needs nobody. All else comes from the client, which asks the gateway
 /// for what it does not have: it can get no module but its own user's. It is compiled as what a
-/// client loads is, so it costs nothing of what functions may have compiled.
+/// client loads is, so it costs nothing of what functions may have compiled, unless one has made
+/// it.
 void ModulesOfCalls::fetch(const LeaseTenant& tenant, std::uint64_t worker,
                            const ServiceRequest& request, const Answer& answer) {
   Making& making = makings_[worker];
   drop_room(making);
-  making.code.reset();
+  forget_made(making);
   const Asked asked{worker, request.sequence};
   const TenantModule named{.tenant = tenant.uid, .digest = request.name};
   if (is_digest(request.name) && code_.find(named, when_made(asked, named, answer))) return;
   lanes_.session_of(worker)->look_up_module(
       request.name, [this, named, asked, answer](Result<FetchedModule> found) {
+        if (!is_asked(asked)) return;
         if (!found) return made(asked, named, fail(std::move(found.error())), answer);
         const TenantModule module{.tenant = named.tenant, .digest = found->digest};
         const auto done = when_made(asked, module, answer);
-        if (!code_.find(module, done)) code_.compile(module, std::move(found->bytes), done);
+        if (code_.find(module, done)) return;
+        if (found->made) return make_again(asked.first, module, std::move(*found), done);
+        code_.compile(module, std::move(found->bytes), done);
       });
+}
+
+/// What a call has made at another executor. The client is believed as little as a function is: it
+/// is what its digest says, or nothing.
+void ModulesOfCalls::make_again(std::uint64_t worker, const TenantModule& module,
+                                FetchedModule from, const CodeService::Done& done) {
+  const auto reserved = reserve(module.tenant);
+  if (!reserved) return done(fail(reserved.error()));
+  if (from.base.empty())
+    return fetched(module, {.base = module.digest, .constants = {}}, std::move(from.bytes),
+                   *reserved, done);
+  auto constants = read_constants(from, module.digest);
+  if (!constants) return done(fail(std::move(constants.error())));
+  const Parts parts{.base = from.base, .constants = std::move(*constants)};
+  lanes_.session_of(worker)->look_up_module(
+      parts.base, [this, module, parts, reserved = *reserved, done](Result<FetchedModule> found) {
+        if (!found) return done(fail(std::move(found.error())));
+        if (!found->base.empty())
+          return done(fail(ErrorCode::bad_request, "only a whole module gets other constants"));
+        fetched(module, parts, std::move(found->bytes), reserved, done);
+      });
+}
+
+/// Its worker waits for that answer.
+bool ModulesOfCalls::is_asked(const Asked& asked) const {
+  const auto making = makings_.find(asked.first);
+  return making != makings_.end() && making->second.sequence == asked.second &&
+         making->second.waits && lanes_.session_of(asked.first) != nullptr;
 }
 
 void ModulesOfCalls::made(const Asked& asked, const TenantModule& module,
@@ -250,7 +299,10 @@ void ModulesOfCalls::made(const Asked& asked, const TenantModule& module,
   const auto [worker, sequence] = asked;
   const auto making = makings_.find(worker);
   if (making == makings_.end() || making->second.sequence != sequence) return;  // nobody waits
-  if (!code) return refuse(worker, sequence, code.error(), answer);
+  if (!code) {
+    forget_made(making->second);
+    return refuse(worker, sequence, code.error(), answer);
+  }
   making->second.digest = module.digest;
   making->second.code = *code;
   say(worker,
@@ -260,6 +312,8 @@ void ModulesOfCalls::made(const Asked& asked, const TenantModule& module,
       code->file->get(), answer);
 }
 
+/// Whoever is sent a call in the module at another executor is to find it at the client first. What
+/// a call has had fetched the client has, or could get.
 void ModulesOfCalls::share(std::uint64_t worker, const ServiceRequest& request,
                            const Answer& answer) {
   const Making& making = makings_[worker];
@@ -267,15 +321,29 @@ void ModulesOfCalls::share(std::uint64_t worker, const ServiceRequest& request,
     return refuse(worker, request.sequence,
                   {ErrorCode::bad_request, "the module was not made by this call"}, answer);
   const auto session = lanes_.session_of(worker);
+  for (const auto& member : lanes_.sessions_of(*session->crew()))
+    if (!member->has_room_for(request.name))
+      return refuse(worker, request.sequence, no_room(), answer);
+  if (!making.content) return share_here(worker, request, answer);
+  const Asked asked{worker, request.sequence};
+  session->have_kept({.digest = request.name, .base = making.base}, making.content.get(),
+                     [this, asked, request, answer](const Result<FetchedModule>& kept) {
+                       if (!is_asked(asked)) return;
+                       if (!kept) return refuse(asked.first, asked.second, kept.error(), answer);
+                       makings_[asked.first].content.reset();
+                       share_here(asked.first, request, answer);
+                     });
+}
+
+/// Others may have made modules while the client was asked.
+void ModulesOfCalls::share_here(std::uint64_t worker, const ServiceRequest& request,
+                                const Answer& answer) {
+  const Making& making = makings_[worker];
+  const auto session = lanes_.session_of(worker);
   const auto members = lanes_.sessions_of(*session->crew());
   for (const auto& member : members)
     if (!member->has_room_for(request.name))
-      return refuse(worker, request.sequence,
-                    {ErrorCode::no_capacity,
-                     fmt::format("the crew has {} modules that its calls have made, which is the "
-                                 "most: make fewer, they stay until the crew ends",
-                                 modules_per_worker)},
-                    answer);
+      return refuse(worker, request.sequence, no_room(), answer);
   const auto place = session->adopt_made(request.name, *making.code);
   if (!place)
     return refuse(worker, request.sequence,

@@ -12,8 +12,11 @@
 #include "code/compile_quota.h"
 #include "data/memory_file.h"
 #include "depots/module_service.h"
+#include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "lanes/lane_server.h"
+#include "lanes/module_fetches.h"
+#include "protocol/lane_messages.h"
 #include "protocol/lease_tenant.h"
 #include "protocol/service_messages.h"
 
@@ -26,8 +29,7 @@ class ModulesOfCalls final : public ModuleService {
  public:
   /// All that functions of one tenant may have compiled at this executor in an hour.
   static constexpr std::chrono::milliseconds compile_time{60'000};
-  /// It is looked at on the agent's thread.
-  static constexpr ByteCount largest = 4_MiB;
+  static constexpr ByteCount largest = largest_made_module;
   /// All outlive it.
   ModulesOfCalls(CodeService& code, LaneServer& lanes,
                  std::chrono::milliseconds quota = compile_time)
@@ -45,6 +47,10 @@ class ModulesOfCalls final : public ModuleService {
     bool waits = false;          // it has no answer yet
     std::string digest;          // of what was made last
     std::optional<CodeService::Code> code;
+    /// What that was made of, as in LaneMade, for members at other executors. Empty: its crew has
+    /// none, or it was not made here.
+    UniqueFd content;
+    std::string base;
     ServiceAnswer answered;  // the last request, for a depot that asks again
   };
   using Asked = std::pair<std::uint64_t, std::uint32_t>;  // the worker, and its request's sequence
@@ -54,6 +60,7 @@ class ModulesOfCalls final : public ModuleService {
   [[nodiscard]] std::optional<Failure> fault_of(const LeaseTenant& tenant,
                                                 const ServiceRequest& request);
   static void drop_room(Making& making);
+  static void forget_made(Making& making);
   [[nodiscard]] Result<UniqueFd> take_room(Making& making, ByteCount used);
   void look_at(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
                const Answer& answer);
@@ -64,7 +71,7 @@ class ModulesOfCalls final : public ModuleService {
                const CodeService::Done& done);
   struct Parts {
     std::string base;       // digest
-    std::string constants;  // as in protocol/constants.h
+    std::string constants;  // as in protocol/constants.h; empty: it is that module itself
   };
   void specialise(const TenantModule& module, std::uint64_t worker, const Parts& parts,
                   const CodeService::Done& done);
@@ -72,11 +79,15 @@ class ModulesOfCalls final : public ModuleService {
                const Reserved& reserved, const CodeService::Done& done);
   void fetch(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
              const Answer& answer);
+  void make_again(std::uint64_t worker, const TenantModule& module, FetchedModule from,
+                  const CodeService::Done& done);
   [[nodiscard]] CodeService::Done when_made(const Asked& asked, const TenantModule& module,
                                             const Answer& answer);
   void made(const Asked& asked, const TenantModule& module, const Result<CodeService::Code>& code,
             const Answer& answer);
   void share(std::uint64_t worker, const ServiceRequest& request, const Answer& answer);
+  void share_here(std::uint64_t worker, const ServiceRequest& request, const Answer& answer);
+  [[nodiscard]] bool is_asked(const Asked& asked) const;
   void refuse(std::uint64_t worker, std::uint32_t sequence, const Failure& why,
               const Answer& answer);
   void say(std::uint64_t worker, ServiceAnswer answered, int descriptor, const Answer& answer);

@@ -33,4 +33,9 @@ struct Constant {
 [[nodiscard]] Result<std::string> encode_constants(std::vector<Constant> constants);
 /// Errors: `bad_request`; `too_large`: nothing of it was looked at.
 [[nodiscard]] Result<std::vector<Constant>> parse_constants(std::string_view text);
+
+/// Of the module `base` with these constants set. Bytes that are the text which is hashed have it
+/// as well, but are no module, and only their own tenant could mean them.
+[[nodiscard]] std::string digest_with_constants(std::string_view base, std::string_view constants);
+
 }  // namespace orchid

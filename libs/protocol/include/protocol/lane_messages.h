@@ -24,6 +24,9 @@ namespace orchid {
 /// its client learns that from its next call, which is answered `need_code`.
 constexpr std::size_t modules_per_worker = 64;
 
+/// Of what a function makes: it is looked at on the agent's thread.
+constexpr ByteCount largest_made_module = 4_MiB;
+
 // From the client.
 
 struct LaneClaim {
@@ -111,6 +114,15 @@ struct LaneFetched {
   std::string digest;
   ErrorCode code = ErrorCode::internal;
   std::string message;
+  bool made = false;      // by a call of the crew: as in LaneMade
+  std::string base = {};  // of what was made: as in LaneMade
+};
+
+/// Answers `LaneMade`.
+struct LaneKept {
+  std::string digest;
+  /// Why it is not kept; nothing: it is.
+  std::optional<Failure> refusal = {};
 };
 
 /// Answers `LaneLocate`: the member, or why there is none.
@@ -169,6 +181,14 @@ struct LaneFetch {
 /// executor. `data`: its name ("N", "N@VERSION") or its id.
 struct LaneLocate {
   std::string data;
+};
+
+/// A call of a crew at several executors has made a module, and the client is to keep it for
+/// members at the others. Comes with one descriptor, a sealed memory file: the module's bytes; or,
+/// of the module `base` with constants set, these as text (protocol/constants.h).
+struct LaneMade {
+  std::string digest;
+  std::string base = {};  // digest
 };
 
 /// The module waits for a compiler, or is being compiled. `LaneSlot` or `LaneRejected` follows.
@@ -246,11 +266,12 @@ struct LaneNotAttached {
   std::string message;
 };
 
-using LaneMessage = std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode,
-                                 LaneCode, LaneCompiling, LaneSlot, LaneRejected, LaneCancel,
-                                 LaneReplace, LaneProgress, LaneEnded, LaneOpenData, LaneData,
-                                 LaneAttach, LaneDetach, LaneAttached, LaneNotAttached, LaneWire,
-                                 LaneWired, LaneFetch, LaneFetched, LaneLocate, LaneLocated>;
+using LaneMessage =
+    std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
+                 LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneProgress,
+                 LaneEnded, LaneOpenData, LaneData, LaneAttach, LaneDetach, LaneAttached,
+                 LaneNotAttached, LaneWire, LaneWired, LaneFetch, LaneFetched, LaneMade, LaneKept,
+                 LaneLocate, LaneLocated>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

@@ -20,6 +20,7 @@
 #include "crew/crew_call.h"
 #include "crew/crew_places.h"
 #include "crew/crew_source.h"
+#include "crew/made_book.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
 #include "lane_client/executor_message.h"
@@ -100,7 +101,8 @@ class CrewCore {
   void part(const std::string& why);
 
   // A crew at several executors: crew_spread.cpp.
-  [[nodiscard]] bool hear_of_spread(std::size_t index, const std::string& text);
+  [[nodiscard]] bool hear_spread(std::size_t index, Packet& packet);
+  void keep_made(std::size_t index, const LaneMade& made, Packet& packet);
   void wire_members(Lock& lock);
   void end_wiring(const std::string& why);
   void tell_of_loss(const std::string& why);
@@ -176,6 +178,7 @@ class CrewCore {
   std::deque<std::shared_ptr<CrewModule>> fetches_;
   std::map<std::string, std::set<std::size_t>> look_ups_;  // what calls want: seats, by its name
   std::map<std::string, std::set<std::size_t>> locates_;   // where calls want to go: likewise
+  MadeBook made_;                                          // of a crew at several executors
   std::deque<TracedCall> traced_;                  // that the gateway is still to be told of
   std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun
   std::array<std::shared_ptr<CrewCall>, crew::window_places> flights_{};  // by place

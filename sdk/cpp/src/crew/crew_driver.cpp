@@ -134,7 +134,7 @@ bool CrewCore::hear_seat(std::size_t index) {
 }
 
 void CrewCore::hear(std::size_t index, Packet& packet) {
-  if (spread_ && hear_of_spread(index, packet.text)) return;
+  if (spread_ && hear_spread(index, packet)) return;
   const auto message = lane_client::parse_executor_message(packet.text);
   if (!message) return lose_lease("the executor talks nonsense: " + message.error().message);
   hear(index, *message, packet);

@@ -120,6 +120,12 @@ void CrewCore::fetch(Lock& lock, const std::shared_ptr<CrewModule>& module) {
 
 /// A call wants it, and its executor does not have it.
 void CrewCore::want_module(std::size_t index, const std::string& name) {
+  if (const MadeBook::Entry* const made = made_.find(name)) {
+    const LaneFetched answer{
+        .name = name, .digest = made->first, .made = true, .base = made->second.base};
+    (void)seats_[index].socket->send(encode(LaneMessage(answer)), {made->second.content.get()});
+    return;
+  }
   look_ups_[name].insert(index);
   wanted_.notify_all();
 }

@@ -79,22 +79,6 @@ void CrewCore::wire_members(Lock& lock) {
   mesh_ = std::move(*mesh);
 }
 
-/// Other executors say none of that.
-bool CrewCore::hear_of_spread(std::size_t index, const std::string& text) {
-  const auto message = parse_lane_message(text);
-  if (!message) return false;
-  if (const auto* wired = std::get_if<LaneWired>(&*message)) {
-    Seat& seat = seats_[index];
-    if (seat.claimed && seat.claimed->worker == wired->worker) seat.wired = true;
-    return true;
-  }
-  const auto* wanted = std::get_if<LaneLocate>(&*message);
-  if (wanted == nullptr) return false;
-  locates_[wanted->data].insert(index);
-  wanted_.notify_all();
-  return true;
-}
-
 /// Whoever asks does not have it, and its neighbours do not.
 void CrewCore::locate(Lock& lock, const std::string& data) {
   const std::string wanted = data;
@@ -125,6 +109,37 @@ void CrewCore::locate(Lock& lock, const std::string& data) {
     }
     (void)seats_[index].socket->send(encode(LaneMessage(told)), {});
   }
+}
+
+/// No other executor says any of that. False: it is about something else.
+bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
+  const auto message = parse_lane_message(packet.text);
+  if (!message) return false;
+  if (const auto* made = std::get_if<LaneMade>(&*message)) {
+    keep_made(index, *made, packet);
+    return true;
+  }
+  if (const auto* wanted = std::get_if<LaneLocate>(&*message)) {
+    locates_[wanted->data].insert(index);
+    wanted_.notify_all();
+    return true;
+  }
+  const auto* wired = std::get_if<LaneWired>(&*message);
+  if (wired == nullptr) return false;
+  Seat& seat = seats_[index];
+  if (seat.claimed && seat.claimed->worker == wired->worker) seat.wired = true;
+  return true;
+}
+
+/// What the program has loaded, all members have.
+void CrewCore::keep_made(std::size_t index, const LaneMade& made, Packet& packet) {
+  if (packet.descriptors.size() != 1)
+    return lose_lease("the executor sent a module that a call has made without its bytes");
+  LaneKept answer{.digest = made.digest};
+  if (!modules_.contains(made.digest))
+    if (auto kept = made_.keep(made, std::move(packet.descriptors.front()), formations_); !kept)
+      answer.refusal = std::move(kept.error());
+  (void)seats_[index].socket->send(encode(LaneMessage(answer)), {});
 }
 
 /// Blocks until all members have connected.

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace orchid::executor {
@@ -65,6 +66,16 @@ TEST_CASE("who is told that nothing comes may ask for it at once") {
   fetches.expire(late);
   CHECK(asked);
   CHECK(fetches.take("a").size() == 1);
+}
+
+TEST_CASE("a client that is to keep a module is called late in other words") {
+  ModuleFetches keepings("taken the module");
+  std::string words;
+  (void)keepings.add(
+      "a", [&](const Result<FetchedModule>& kept) { words = kept.error().message; },
+      MonotonicTime{});
+  keepings.expire(MonotonicTime{} + ModuleFetches::patience);
+  CHECK(words.find("has not taken the module within 10 s") != std::string::npos);
 }
 
 }  // namespace orchid::executor
