@@ -93,6 +93,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                         digests_.dropped(data);
                         lanes_.drop_data(data);
                       }});
+  data_of_calls_.ask_crews(crews_of(lanes_));
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
   serve_calls(depots_,
               {.data = data_of_calls_, .memory = memory_of_calls_, .modules = modules_of_calls_},

@@ -71,6 +71,17 @@ Json to_json(const LaneAnnounce& m) {
 }
 Json to_json(const LaneNeedCode& m) { return {{"type", "need_code"}, {"digest", m.digest}}; }
 Json to_json(const LaneFetch& m) { return {{"type", "fetch"}, {"name", m.name}}; }
+Json to_json(const LaneLocate& m) { return {{"type", "locate"}, {"data", m.data}}; }
+Json to_json(const LaneLocated& m) {
+  Json json{{"type", "located"}, {"data", m.data}};
+  if (m.member != 0) {
+    json["member"] = m.member;
+  } else {
+    json["code"] = to_string(m.code);
+    json["message"] = m.message;
+  }
+  return json;
+}
 Json to_json(const LaneFetched& m) {
   Json json{{"type", "fetched"}, {"name", m.name}};
   if (!m.digest.empty()) {
@@ -290,6 +301,17 @@ LaneFetched parse_fetched(const JsonObject& f) {
   return m;
 }
 
+LaneLocated parse_located(const JsonObject& f) {
+  LaneLocated m{.data = f.text("data")};
+  if (f.has("member")) {
+    m.member = f.number<std::uint32_t>("member", {.least = 1, .most = crew::most_members});
+  } else {
+    m.code = f.parsed("code", parse_error_code);
+    m.message = f.text("message");
+  }
+  return m;
+}
+
 LaneKept parse_kept(const JsonObject& f) {
   LaneKept m{.digest = f.text("digest")};
   if (f.has("code"))
@@ -308,6 +330,8 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "need_code") return LaneNeedCode{f.text("digest")};
   if (type == "fetch") return LaneFetch{f.text("name")};
   if (type == "fetched") return parse_fetched(f);
+  if (type == "locate") return LaneLocate{f.text("data")};
+  if (type == "located") return parse_located(f);
   if (type == "made")
     return LaneMade{.digest = f.text("digest"), .base = f.has("base") ? f.text("base") : ""};
   if (type == "kept") return parse_kept(f);

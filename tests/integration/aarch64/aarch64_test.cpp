@@ -2,13 +2,18 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "foundation/files.h"
 #include "mixed_site.h"
+#include "orchid/crew.h"
 
 namespace orchid::tests {
 
@@ -104,6 +109,35 @@ TEST_CASE("a function that fails on the Arm machine costs one call, and says why
   const auto next =
       lease.module(bytes_of(site->module(SOURCES "/functions/echo/echo.c", both))).function();
   CHECK(next.invoke("again").text() == "again");
+}
+
+/// More members than this machine has cores, so that some are on the other one.
+TEST_CASE("a crew has members on both machines, and each loads its own image of a module") {
+  const auto name_of =
+      bytes_of(site->module(SOURCES "/tests/data/functions/reports_architecture.c", both));
+  const auto walks = bytes_of(site->module(SOURCES "/tests/data/functions/walks_crew.c", both));
+  const unsigned members = std::thread::hardware_concurrency() + 1;
+  Client client = site->client();
+  Crew crew = client.crew({.workers = members, .within = seconds(120), .lane = "auto"});
+  const CrewFunction name = crew.function(name_of, "reports_architecture");
+  std::set<std::string> architectures;
+  for (unsigned member = 1; member <= members; ++member) {
+    const Reply reply = name.invoke(member, "", {.deadline = seconds(60)});
+    architectures.emplace(reinterpret_cast<const char*>(reply.output.data()), reply.output.size());
+  }
+  CHECK(architectures == std::set<std::string>{"aarch64", "x86_64"});
+  // As walks_crew.c has it: left, stride, sum.
+  constexpr std::uint32_t steps = 100;
+  const std::array<std::uint32_t, 4> start{steps, 1, 0, 0};
+  const Reply end = crew.function(walks, "walk")
+                        .invoke(1, std::as_bytes(std::span(start)), {.deadline = seconds(60)});
+  std::uint64_t sum = 0;
+  for (std::uint32_t step = 0; step <= steps; ++step) sum += step % members + 1;
+  std::array<std::uint64_t, 2> words{};
+  REQUIRE(end.output.size() == sizeof(words));
+  std::memcpy(words.data(), end.output.data(), sizeof(words));
+  CHECK(words[1] == sum);
+  CHECK(crew.formations() == 1);
 }
 
 }  // namespace orchid::tests

@@ -97,9 +97,10 @@ void MixedSite::start_executors() {
   token_ = text_of(token_file);
   token_.erase(token_.find_last_not_of("\r\n") + 1);
   const std::string state = folder_ / "executor";
-  processes_.push_back(start({PROGRAMS "/orchid-executor", "--gateway", address_, "--token-file",
-                              token_file, "--scratch", state},
-                             "executor"));
+  processes_.push_back(
+      start({PROGRAMS "/orchid-executor", "--gateway", address_, "--token-file", token_file,
+             "--scratch", state, "--lane-listen", std::string(here) + ":0"},
+            "executor"));
   // The token is for this gateway alone, which ends with the test.
   processes_.push_back(start(
       {VIRTUAL_MACHINE, "--arch", "aarch64", "--seconds", std::to_string(machine_life.count()),

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "crew_fixture.h"
+#include "spread_fixture.h"
 
 ORCHID_DECLARE_ENTRY(sum_multiples)
 ORCHID_DECLARE_ENTRY(sum_plain)
@@ -124,6 +125,70 @@ TEST_CASE_FIXTURE(CrewFixture, "the input of a call that begins again is built a
   stop.request_stop();
   check_clear(stays.get(), ErrorKind::cancelled);
   CHECK(crew.formations() == 2);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture,
+                  "members at other executors are given input that is built in place") {
+  for (const bool is_far : {false, true}) {
+    CAPTURE(is_far);
+    Crew crew = take({.workers = 4}, is_far);
+    const CrewFunction sum = crew.function(orchid_embedded_sum_multiples);
+    const CrewFunction plain = crew.function(orchid_embedded_sum_plain);
+    const CrewFunction too_much = crew.function(orchid_embedded_too_much);
+    const std::vector<std::uint64_t> values(8192, 3);
+    for (unsigned member = 1; member <= 4; ++member) {
+      CAPTURE(member);
+      for (const std::uint64_t count : {0U, 1U, 8U, 9U, 1000U, 8192U}) {
+        const in_place::Multiples asked{.count = count, .factor = member};
+        const Reply reply =
+            crew.member(member).invoke_in_place(sum, orchid_source_sum_multiples, bytes_in(asked));
+        CHECK(value_of<std::uint64_t>(reply) == member * count * (count - 1) / 2);
+      }
+      CHECK(value_of<std::uint64_t>(crew.member(member).invoke_in_place(
+                plain, orchid_source_sum_plain, std::as_bytes(std::span(values)))) == 3 * 8192);
+      // None of these calls has begun.
+      check_clear(error_of([&] {
+                    (void)crew.member(member).invoke_in_place(sum, orchid_source_sum_multiples,
+                                                              bytes_in({.count = 8193}));
+                  }),
+                  ErrorKind::too_large);
+      check_clear(error_of([&] {
+                    (void)crew.member(member).invoke_in_place(too_much, orchid_source_too_much, {});
+                  }),
+                  ErrorKind::bad_request);
+      CHECK_THROWS_AS(
+          (void)crew.member(member).invoke_in_place(
+              plain, [](std::span<std::byte>) -> std::size_t { throw std::range_error("no"); }),
+          std::range_error);
+      CHECK(value_of<std::uint64_t>(plain.invoke(member, "")) == 0);
+    }
+    CHECK(crew.formations() == 1);
+  }
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "input in place is built again when a member elsewhere is lost") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction stay = crew.function(orchid_embedded_stay);
+  std::atomic<unsigned> built = 0;
+  std::stop_source stop;
+  auto stays = std::async(std::launch::async, [&] {
+    return error_of([&] {
+      (void)crew.member(2).invoke_in_place(stay,
+                                           [&](std::span<std::byte>) {
+                                             ++built;
+                                             return std::size_t{0};
+                                           },
+                                           {.stop = stop.get_token()});
+    });
+  });
+  for (unsigned loss = 1; loss <= 2; ++loss) {
+    REQUIRE(eventually([&] { return built == loss; }));
+    REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(loss - 1)), SIGKILL) == 0);
+  }
+  CHECK(eventually([&] { return built == 3; }));
+  stop.request_stop();
+  check_clear(stays.get(), ErrorKind::cancelled);
+  CHECK(crew.formations() == 3);
 }
 
 }  // namespace orchid::tests

@@ -1,15 +1,22 @@
-// crew/spread_fixture.h: two executors, and crews of which each has every other member.
+// crew/spread_fixture.h: two executors, and crews of which every other member is at the second one.
 #pragma once
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "crew_fixture.h"
+#include "named_data.h"
 
 namespace orchid::tests {
 
+/// The client is at the first one, whose members have the lowest numbers.
 struct SpreadFixture {
-  explicit SpreadFixture(LocalExecutor::Options options = {}) : options_(std::move(options)) {}
+  explicit SpreadFixture(LocalExecutor::Options options = {}) : options_(std::move(options)) {
+    first.be_gateway([this](const ControlMessage& message) { return data.hear(message); });
+  }
 
  private:
   LocalExecutor::Options options_;
@@ -23,8 +30,10 @@ struct SpreadFixture {
 
  public:
   FarExecutor second{remote()};
+  NamedData data{/*has_others=*/true};  // of the first one; the second one has its own
   LocalExecutor first{remote()};
-  ExecutorCrews* source = nullptr;  // of the crew that was taken last, which owns it
+  ExecutorCrews* source = nullptr;      // of the crew that was taken last, which owns it
+  std::optional<std::uint32_t> tenant;  // of crews that are taken; nothing: who runs the test
 
   /// `lane_socket`: of the first executor, or of a relay in front of it; empty: its own.
   [[nodiscard]] Crew take(const CrewOptions& options, bool is_far = false,
@@ -33,7 +42,12 @@ struct SpreadFixture {
     source = owned.get();
     source->is_far = is_far;
     source->lane_socket = lane_socket;
+    source->tenant = tenant;
     return take_crew(std::move(owned), options);
+  }
+  [[nodiscard]] Crew take_for(std::uint32_t user, const CrewOptions& options) {
+    tenant = user;
+    return take(options);
   }
 };
 

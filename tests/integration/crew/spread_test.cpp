@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "crew_fixture.h"
 #include "spread_fixture.h"
 
 namespace orchid::tests {
@@ -171,6 +170,30 @@ TEST_CASE_FIXTURE(SpreadFixture,
   CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 4));
   CHECK(eventually([&] { return crew.formations() == 2 && crew.pids().size() == 4; }));
   CHECK(crew.id() != lease);
+}
+
+/// As many as a crew may have are in the benchmark crew_restart (--hosts).
+TEST_CASE_FIXTURE(SpreadFixture, "16 members of two executors stand, walk, and stand again") {
+  constexpr unsigned members = 16;
+  Crew crew = take({.workers = members, .within = seconds(60)});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  const Walk asked{.left = 500, .stride = 7};
+  for (unsigned victim = 0; victim < 3; ++victim) {
+    std::vector<std::future<Reply>> replies;
+    for (unsigned member = 1; member <= members; ++member)
+      replies.push_back(walk.async(member, bytes_of(asked, member * 1000)));
+    for (unsigned member = 1; member <= members; ++member)
+      CHECK(walk_of(replies[member - 1].get()).sum == sum_of(asked, member, members));
+    const auto start = std::chrono::steady_clock::now();
+    REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(victim * 7)), SIGKILL) == 0);
+    CHECK(eventually(
+        [&] { return crew.formations() == victim + 2 && crew.pids().size() == members; }));
+    MESSAGE("they stand again after "
+            << std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - start)
+                   .count()
+            << " ms");
+  }
+  CHECK(walk_of(walk.invoke(members, bytes_of(asked))).sum == sum_of(asked, members, members));
 }
 
 }  // namespace orchid::tests

@@ -1,44 +1,15 @@
 // Calls that go on where a data object is.
-#include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "crew_fixture.h"
 #include "makes_modules.h"
+#include "named_data.h"
 #include "orchid/function.h"
 #include "protocol/data_id.h"
 
 namespace orchid::tests {
 namespace {
-
-/// What a gateway knows of data: names, of which each has one version.
-class NamedData {
- public:
-  std::optional<ControlMessage> hear(const ControlMessage& message) {
-    const std::lock_guard lock(mutex_);
-    if (const auto* question = std::get_if<FindData>(&message)) {
-      if (question->reference == "elsewhere")
-        return DataDeclined{question->question, ErrorCode::data_elsewhere, "it is on n17"};
-      const auto found = objects_.find(question->reference);
-      if (found != objects_.end()) return DataFound{question->question, found->second};
-      return DataDeclined{question->question, ErrorCode::not_found,
-                          "there is no data object '" + question->reference + "'"};
-    }
-    const auto* offer = std::get_if<PublishData>(&message);
-    if (offer == nullptr) return std::nullopt;
-    DataAccepted accepted{.question = offer->question, .objects = {}};
-    for (const PublishData::Object& object : offer->objects) {
-      objects_[object.terms.name] = object.data;
-      accepted.objects.push_back({.data = object.data, .version = 1});
-    }
-    return accepted;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, DataId> objects_;  // by name
-};
 
 struct DataCrewFixture : CrewFixture {
   DataCrewFixture() {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -10,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine.h"
 #include "orchid/crew.h"
+#include "protocol/digest.h"
 #include "site.h"
 
 namespace orchid::tests {
@@ -36,6 +39,28 @@ std::uint64_t sum_in(const Reply& reply) {
   REQUIRE(reply.output.size() == sizeof(end));
   std::memcpy(&end, reply.output.data(), sizeof(end));
   return end.sum;
+}
+
+/// On which host each member is, by number.
+std::vector<unsigned> hosts_of_members(const Site& site, const Crew& crew) {
+  std::vector<unsigned> found;
+  for (const std::int64_t pid : crew.pids())
+    for (unsigned host = 0; host < Site::host_count; ++host) {
+      const auto tree = bench::process_tree(site.executor(host));
+      if (std::ranges::find(tree, static_cast<pid_t>(pid)) != tree.end()) found.push_back(host);
+    }
+  REQUIRE(found.size() == members);
+  return found;
+}
+std::string name_in(const std::string& name) { return name + '\0'; }
+std::string text_in(const Reply& reply) {
+  return {reinterpret_cast<const char*>(reply.output.data()), reply.output.size()};
+}
+std::uint32_t member_in(const Reply& reply) {
+  std::uint32_t member = 0;
+  REQUIRE(reply.output.size() == sizeof(member));
+  std::memcpy(&member, reply.output.data(), sizeof(member));
+  return member;
 }
 
 }  // namespace
@@ -80,6 +105,67 @@ TEST_CASE("a crew of which a host is unplugged goes on when the host is back") {
     CHECK(eventually([&] { return crew.pids().empty(); }, std::chrono::seconds(30)));
   }
   CHECK(sum_in(walking.get()) == sum_of(100'000));
+}
+
+TEST_CASE("a call of a crew on two hosts goes on at the host that has its data") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  client.deploy("goes_to_data", module_bytes("goes_to_data"));
+  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  const CrewFunction make = crew.function("goes_to_data.make_object");
+  const CrewFunction go = crew.function("goes_to_data.to_object");
+  const auto at = hosts_of_members(site, crew);
+  CHECK(std::set(at.begin(), at.end()).size() == Site::host_count);
+  for (const bool by_name : {true, false})
+    for (unsigned maker = 1; maker <= members; ++maker) {
+      CAPTURE(by_name);
+      CAPTURE(maker);
+      const std::string name = (by_name ? "named" : "other") + std::to_string(maker);
+      const std::string id = text_in(make.invoke(maker, name_in(name)));
+      for (unsigned from = 1; from <= members; ++from) {
+        const std::uint32_t end = member_in(go.invoke(from, by_name ? name_in(name) : id));
+        CHECK(at.at(end - 1) == at.at(maker - 1));
+      }
+    }
+  // What is on both hosts is found on each.
+  (void)make.invoke(1, name_in("everywhere"));
+  (void)client.copy_data("everywhere", {.copies = Site::host_count});
+  CHECK(eventually([&] { return client.describe_data("everywhere").hosts.size() == 2; },
+                   std::chrono::seconds(30)));
+  for (unsigned from = 1; from <= members; ++from)
+    CHECK(at.at(member_in(go.invoke(from, name_in("everywhere"))) - 1) == at.at(from - 1));
+  try {
+    (void)go.invoke(1, name_in("nonesuch"));
+    FAIL("it has gone somewhere");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::function_error);
+    CHECK(std::string(error.message()).find("nonesuch") != std::string::npos);
+  }
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE("code that a call on one host names comes to a crew's members on both") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  client.deploy("brings_code", module_bytes("brings_code"));
+  client.deploy("echo", module_bytes_of(EXAMPLES "/echo.bc"));
+  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  const std::string digest = digest_of(module_bytes_of(EXAMPLES "/echo.bc"));
+  for (const std::string& function : {std::string("echo.echo"), digest + ".echo"})
+    for (const char* way : {"by_forward", "by_invoke", "by_spawn"})
+      for (std::uint32_t from = 1; from <= members; ++from) {
+        CAPTURE(function);
+        CAPTURE(way);
+        CAPTURE(from);
+        const std::uint32_t to = members + 1 - from;
+        std::string wish(reinterpret_cast<const char*>(&to), sizeof(to));
+        wish += name_in(function) + "hello";
+        CHECK(text_in(crew.function(std::string("brings_code.") + way).invoke(from, wish)) ==
+              "hello");
+      }
+  CHECK(crew.formations() == 1);
 }
 
 }  // namespace orchid::tests

@@ -27,6 +27,22 @@ TEST_CASE("what is said about a module that a call wants comes back as it was") 
   CHECK(none.message == "no");
 }
 
+TEST_CASE("what is said about where a call finds its data comes back as it was") {
+  CHECK(round_trip(LaneLocate{"table@7"}).data == "table@7");
+  const auto located = round_trip(LaneLocated{.data = "table", .member = 64});
+  CHECK(located.data == "table");
+  CHECK(located.member == 64);
+  const auto none =
+      round_trip(LaneLocated{.data = "table", .code = ErrorCode::data_elsewhere, .message = "no"});
+  CHECK(none.member == 0);
+  CHECK(none.code == ErrorCode::data_elsewhere);
+  CHECK(none.message == "no");
+  for (const char* wrong : {R"({"type":"located","data":"t","member":0})",
+                            R"({"type":"located","data":"t","member":65})",
+                            R"({"type":"located","data":"t"})", R"({"type":"locate"})"})
+    CHECK_FALSE(parse_lane_message(wrong).has_value());
+}
+
 TEST_CASE("what is said about a module that a call has made comes back as it was") {
   CHECK_FALSE(round_trip(LaneFetched{.name = "n", .digest = "d"}).made);
   const auto fetched =

@@ -57,6 +57,11 @@ class DataOfCalls {
   void begin(bool names_data, bool resumed);
   /// Questions that have been open for too long.
   void tick(MonotonicTime now);
+  /// How a worker's crew is asked for its member at another executor that has an object, of which
+  /// the name or id is given. `told` is called once, or never if the worker ends.
+  using Elsewhere = std::function<void(std::uint64_t worker, const std::string& data,
+                                       std::function<void(Result<std::uint32_t> member)> told)>;
+  void ask_crews(Elsewhere elsewhere) { elsewhere_ = std::move(elsewhere); }
   /// What its call has made is to vanish.
   void worker_ended(std::uint64_t worker);
 
@@ -67,6 +72,7 @@ class DataOfCalls {
     std::uint32_t sequence = 0;
     Answer answer;
     bool locates = false;  // it asks where the object is, and not for it
+    std::string located;   // the object's name or id then
   };
   /// After a name.
   struct Wanted {
@@ -100,6 +106,7 @@ class DataOfCalls {
   void discard(std::uint64_t worker, bool sealed_too, const std::function<void()>& done = {});
   void put(Asker asker, std::uint64_t number, std::vector<DataId> offered);
   void decline(Question question, const Failure& why);
+  void locate_elsewhere(const Asker& asker) const;
   void close_room(std::uint64_t worker, const DataId& data);
   [[nodiscard]] std::shared_ptr<WorkerProcess> find_worker(std::uint64_t worker) const;
   static void refuse(const Asker& asker, const Failure& why);
@@ -107,6 +114,7 @@ class DataOfCalls {
                    int descriptor = -1);
 
   Parts parts_;
+  Elsewhere elsewhere_;
   bool names_data_ = false;
   /// Begins anywhere: what a gateway says to another process of this executor is not for this one.
   std::uint64_t last_question_;

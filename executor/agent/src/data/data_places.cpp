@@ -16,12 +16,12 @@ void DataOfCalls::locate(Asker asker, const ServiceRequest& request) {
   if (worker == nullptr || !worker->crew_seat())
     return refuse(asker, {ErrorCode::bad_request, "only a call of a crew goes on where data is"});
   asker.locates = true;
+  asker.located = request.name.empty() ? to_string(request.data) : request.name;
   open(asker, request);
 }
 
-/// All members of a crew are on this host, where the object is. It is best given to one that has it
-/// mapped, itself before others; else objects are spread over the members, each going to the same
-/// one again.
+/// The object is here, and so are these members. It is best given to one that has it mapped, itself
+/// before others; else objects are spread over the members, each going to the same one again.
 void DataOfCalls::tell_place(const Asker& asker, const DataId& data) const {
   const auto worker = find_worker(asker.worker);
   if (worker == nullptr) return;
@@ -44,10 +44,16 @@ void DataOfCalls::tell_place(const Asker& asker, const DataId& data) const {
 void DataOfCalls::decline(Question question, const Failure& why) {
   for (const DataId& data : question.offered) parts_.data.discard(data);
   if (question.asker.locates && why.code == ErrorCode::data_elsewhere)
-    return refuse(question.asker, {why.code,
-                                   "no member of the crew is on a host that has it: copy it to the "
-                                   "crew's host before (orchid data copy)"});
+    return locate_elsewhere(question.asker);
   refuse(question.asker, why);
+}
+
+/// The client has placed the crew's members, and may ask the gateway where the object is.
+void DataOfCalls::locate_elsewhere(const Asker& asker) const {
+  elsewhere_(asker.worker, asker.located, [asker](const Result<std::uint32_t>& member) {
+    if (!member) return refuse(asker, member.error());
+    done(asker, {}, ByteCount{*member});
+  });
 }
 
 }  // namespace orchid::executor

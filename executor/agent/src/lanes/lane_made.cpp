@@ -81,23 +81,32 @@ void LaneSession::fetch_module(const std::string& digest, ModuleFetches::Fetched
   if (worker_ == nullptr || worker_->find_slot(digest) == nullptr)
     return fetched(
         fail(ErrorCode::not_found, "the crew has not loaded that module (Crew::function)"));
-  if (fetches_.add(digest, std::move(fetched), std::chrono::steady_clock::now()))
+  if (asked_.fetches.add(digest, std::move(fetched), std::chrono::steady_clock::now()))
     send(LaneNeedCode{digest});
 }
 
 void LaneSession::look_up_module(const std::string& name, ModuleFetches::Fetched fetched) {
-  if (look_ups_.add(name, std::move(fetched), std::chrono::steady_clock::now()))
+  if (asked_.look_ups.add(name, std::move(fetched), std::chrono::steady_clock::now()))
     send(LaneFetch{name});
 }
 
+void LaneSession::locate_data(const std::string& data, ClientQuestions<std::uint32_t>::Told told) {
+  if (!is_spread())
+    return told(fail(ErrorCode::data_elsewhere,
+                     "no member of the crew is on a host that has it: copy it to the crew's host "
+                     "before (orchid data copy)"));
+  if (asked_.places.add(data, std::move(told), std::chrono::steady_clock::now()))
+    send(LaneLocate{data});
+}
+
 void LaneSession::have_kept(const LaneMade& made, int content, ModuleFetches::Fetched kept) {
-  if (keepings_.add(made.digest, std::move(kept), std::chrono::steady_clock::now()))
+  if (asked_.keepings.add(made.digest, std::move(kept), std::chrono::steady_clock::now()))
     send(made, {content});
 }
 
 /// What nobody waits for any more is dropped.
 void LaneSession::was_kept(const LaneKept& message) {
-  for (const ModuleFetches::Fetched& kept : keepings_.take(message.digest)) {
+  for (const ModuleFetches::Fetched& kept : asked_.keepings.take(message.digest)) {
     if (message.refusal)
       kept(fail(*message.refusal));
     else
@@ -108,6 +117,10 @@ void LaneSession::was_kept(const LaneKept& message) {
 /// False: it is about something else.
 bool LaneSession::take_module_message(const LaneMessage& message, Packet& packet) {
   const std::size_t files = packet.descriptors.size();
+  if (const auto* place = std::get_if<LaneLocated>(&message); place != nullptr && files == 0) {
+    located(*place);
+    return true;
+  }
   if (const auto* code = std::get_if<LaneCode>(&message); code != nullptr && files == 1) {
     provide(code->digest, std::move(packet.descriptors.front()));
     return true;
@@ -127,7 +140,7 @@ void LaneSession::looked_up(const LaneFetched& message, UniqueFd module) {
   const bool named_by_digest = message.name.find(':') != std::string::npos;
   const bool fits =
       is_digest(message.digest) && (!named_by_digest || message.digest.starts_with(message.name));
-  for (const ModuleFetches::Fetched& fetched : look_ups_.take(message.name)) {
+  for (const ModuleFetches::Fetched& fetched : asked_.look_ups.take(message.name)) {
     if (message.digest.empty())
       fetched(fail(message.code, message.message));
     else if (!fits)
@@ -143,9 +156,19 @@ void LaneSession::looked_up(const LaneFetched& message, UniqueFd module) {
   }
 }
 
+/// The worker looks whether there is such a member.
+void LaneSession::located(const LaneLocated& message) {
+  for (const auto& told : asked_.places.take(message.data)) {
+    if (message.member != 0)
+      told(message.member);
+    else
+      told(fail(message.code, message.message));
+  }
+}
+
 /// True: nobody else waits for it.
 bool LaneSession::take_fetched(const std::string& digest, const UniqueFd& module) {
-  const auto waiting = fetches_.take(digest);
+  const auto waiting = asked_.fetches.take(digest);
   if (waiting.empty()) return false;
   for (const ModuleFetches::Fetched& fetched : waiting) {
     if (auto copy = duplicate(module.get()))

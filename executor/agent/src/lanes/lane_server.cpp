@@ -149,6 +149,12 @@ std::shared_ptr<LaneSession> LaneServer::session_of(std::uint64_t worker) const 
   return found == sessions_.end() ? nullptr : *found;
 }
 
+void LaneServer::locate_data(std::uint64_t worker, const std::string& data,
+                             ClientQuestions<std::uint32_t>::Told told) const {
+  if (const auto session = session_of(worker)) return session->locate_data(data, std::move(told));
+  told(fail(ErrorCode::unreachable, "the crew's program has gone"));
+}
+
 std::vector<std::shared_ptr<LaneSession>> LaneServer::sessions_of(const LeaseId& crew) const {
   std::vector<std::shared_ptr<LaneSession>> members;
   for (const auto& session : sessions_)

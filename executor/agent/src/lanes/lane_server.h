@@ -40,6 +40,9 @@ class LaneServer {
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
   /// Whose worker that is; null: nobody's.
   [[nodiscard]] std::shared_ptr<LaneSession> session_of(std::uint64_t worker) const;
+  /// As LaneSession has it. Errors: also `unreachable`: the worker has no client now.
+  void locate_data(std::uint64_t worker, const std::string& data,
+                   ClientQuestions<std::uint32_t>::Told told) const;
   /// Of the members of that crew.
   [[nodiscard]] std::vector<std::shared_ptr<LaneSession>> sessions_of(const LeaseId& crew) const;
   /// Workers of one module each that slept at the last look, and what they keep.
@@ -70,5 +73,13 @@ class LaneServer {
   Sleepers sleepers_;
   std::unordered_set<std::shared_ptr<LaneSession>> sessions_;
 };
+
+/// For DataOfCalls::ask_crews. `lanes` outlives it.
+[[nodiscard]] inline auto crews_of(const LaneServer& lanes) {
+  return [&lanes](std::uint64_t worker, const std::string& data,
+                  ClientQuestions<std::uint32_t>::Told told) {
+    lanes.locate_data(worker, data, std::move(told));
+  };
+}
 
 }  // namespace orchid::executor

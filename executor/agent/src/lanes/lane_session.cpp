@@ -154,9 +154,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   swap_by_.reset();
   retire_by_.reset();
   made_.clear();
-  fetches_.clear();
-  look_ups_.clear();
-  keepings_.clear();
+  asked_.clear();
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
@@ -296,9 +294,7 @@ void LaneSession::watch(MonotonicTime now) {
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   if (swap_by_) swap_worker(now);
   worker_->tell_unmaps(now);
-  fetches_.expire(now);
-  look_ups_.expire(now);
-  keepings_.expire(now);
+  asked_.expire(now);
   watch_loads(now, is_in_call(run_state_of(word)));
   if (!is_in_call(run_state_of(word))) return watch_memory(now);
   tell_progress(now);

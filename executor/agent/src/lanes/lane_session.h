@@ -125,6 +125,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Any module that its client can get, named as in LaneFetch. Errors: what the client says;
   /// `timed_out`: it says nothing.
   void look_up_module(const std::string& name, ModuleFetches::Fetched fetched);
+  /// The member of its worker's crew, at another executor, where that data is: its client knows.
+  /// `data`: a name or an id. Errors: `data_elsewhere`; what the client says; `timed_out`.
+  void locate_data(const std::string& data, ClientQuestions<std::uint32_t>::Told told);
   /// Its client keeps what a call has made, for the crew's members at other executors. `content`:
   /// as in LaneMade. Errors: as above.
   void have_kept(const LaneMade& made, int content, ModuleFetches::Fetched kept);
@@ -177,6 +180,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   [[nodiscard]] bool take_fetched(const std::string& digest, const UniqueFd& module);
   [[nodiscard]] bool take_module_message(const LaneMessage& message, Packet& packet);
   void looked_up(const LaneFetched& message, UniqueFd module);
+  void located(const LaneLocated& message);
   void was_kept(const LaneKept& message);
   void improve_later(const std::string& digest);
   void tell_compiling(const std::string& digest);
@@ -245,9 +249,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool gave_way_ = false;
   /// Modules of its worker that functions have made, and its client has not asked for.
   std::set<std::string> made_;
-  ModuleFetches fetches_;
-  ModuleFetches look_ups_;           // by other names; none of them is loaded for the client itself
-  ModuleFetches keepings_{"taken"};  // what the client is to keep
+  OpenQuestions asked_;
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
   std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did

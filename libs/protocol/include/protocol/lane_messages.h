@@ -125,6 +125,14 @@ struct LaneKept {
   std::optional<Failure> refusal = {};
 };
 
+/// Answers `LaneLocate`: the member, or why there is none.
+struct LaneLocated {
+  std::string data;
+  std::uint32_t member = 0;  // 0: none
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
 // From the executor.
 
 /// Within a host it comes with three descriptors: lane memory, eventfd that wakes the worker,
@@ -167,6 +175,12 @@ struct LaneNeedCode {
 /// "N@VERSION").
 struct LaneFetch {
   std::string name;
+};
+
+/// A call of the client's crew is to go on where that data object is, which is not at this
+/// executor. `data`: its name ("N", "N@VERSION") or its id.
+struct LaneLocate {
+  std::string data;
 };
 
 /// A call of a crew at several executors has made a module, and the client is to keep it for
@@ -256,7 +270,8 @@ using LaneMessage =
     std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
                  LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneProgress,
                  LaneEnded, LaneOpenData, LaneData, LaneAttach, LaneDetach, LaneAttached,
-                 LaneNotAttached, LaneWire, LaneWired, LaneFetch, LaneFetched, LaneMade, LaneKept>;
+                 LaneNotAttached, LaneWire, LaneWired, LaneFetch, LaneFetched, LaneMade, LaneKept,
+                 LaneLocate, LaneLocated>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

@@ -120,6 +120,7 @@ class CrewCore {
   void tell_traced(Lock& lock);
   void fetch(Lock& lock, const std::shared_ptr<CrewModule>& module);
   void look_up(Lock& lock, const std::string& name);
+  void locate(Lock& lock, const std::string& data);
 
   // Calls: crew_core.cpp.
   void launch();
@@ -176,6 +177,7 @@ class CrewCore {
   std::map<std::string, std::shared_ptr<CrewModule>> modules_;  // by digest
   std::deque<std::shared_ptr<CrewModule>> fetches_;
   std::map<std::string, std::set<std::size_t>> look_ups_;  // what calls want: seats, by its name
+  std::map<std::string, std::set<std::size_t>> locates_;   // where calls want to go: likewise
   MadeBook made_;                                          // of a crew at several executors
   std::deque<TracedCall> traced_;                  // that the gateway is still to be told of
   std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun

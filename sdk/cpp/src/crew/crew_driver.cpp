@@ -218,18 +218,6 @@ void CrewCore::need_code(std::size_t index, const std::string& digest) {
   wanted_.notify_all();
 }
 
-/// A call wants it, and its executor does not have it.
-void CrewCore::want_module(std::size_t index, const std::string& name) {
-  if (const MadeBook::Entry* const made = made_.find(name)) {
-    const LaneFetched answer{
-        .name = name, .digest = made->first, .made = true, .base = made->second.base};
-    (void)seats_[index].socket->send(encode(LaneMessage(answer)), {made->second.content.get()});
-    return;
-  }
-  look_ups_[name].insert(index);
-  wanted_.notify_all();
-}
-
 void CrewCore::send_code(CrewModule& module) {
   for (const std::size_t index : std::exchange(module.needed_at, {}))
     if (index < seats_.size() && seats_[index].socket)
@@ -272,6 +260,7 @@ void CrewCore::end_loss() {
     seat.pid = 0;
   }
   look_ups_.clear();  // whoever has asked is gone
+  locates_.clear();
   for (const auto& [digest, module] : modules_) {
     module->loaded_at.clear();
     module->needed_at.clear();

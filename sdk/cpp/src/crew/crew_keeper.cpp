@@ -26,6 +26,8 @@ void CrewCore::keep() {
       fetch(lock, module);
     } else if (!look_ups_.empty()) {
       look_up(lock, look_ups_.begin()->first);
+    } else if (!locates_.empty()) {
+      locate(lock, locates_.begin()->first);
     } else if (wants_lease_) {
       take_lease(lock);
       renewal = std::chrono::steady_clock::now() + options_.duration / 3;
@@ -114,6 +116,18 @@ void CrewCore::fetch(Lock& lock, const std::shared_ptr<CrewModule>& module) {
   modules_.erase(module->digest);
   fail_waiting(*module);
   changed_.notify_all();
+}
+
+/// A call wants it, and its executor does not have it.
+void CrewCore::want_module(std::size_t index, const std::string& name) {
+  if (const MadeBook::Entry* const made = made_.find(name)) {
+    const LaneFetched answer{
+        .name = name, .digest = made->first, .made = true, .base = made->second.base};
+    (void)seats_[index].socket->send(encode(LaneMessage(answer)), {made->second.content.get()});
+    return;
+  }
+  look_ups_[name].insert(index);
+  wanted_.notify_all();
 }
 
 /// What the program itself has loaded need not be deployed.

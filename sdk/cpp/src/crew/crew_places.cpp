@@ -1,6 +1,7 @@
 #include "crew/crew_places.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "protocol/crew.h"
@@ -45,6 +46,18 @@ CrewPlaces places_of(const LeaseGrant& grant, std::string_view host) {
     places.seats.push_back(std::move(seat));
   }
   return places;
+}
+
+std::uint32_t member_with_data(std::span<const CrewPlaces::Seat* const> seats,
+                               const CrewPlaces::Seat& asker, const DataPlace& place) {
+  std::vector<std::uint32_t> members;
+  for (const CrewPlaces::Seat* seat : seats)
+    if (std::ranges::find(place.hosts, seat->worker.node) != place.hosts.end() &&
+        executor_of(seat->worker) != executor_of(asker.worker))
+      members.push_back(seat->member);
+  if (members.empty()) return 0;
+  std::ranges::sort(members);
+  return members[std::hash<std::string_view>()(place.data) % members.size()];
 }
 
 }  // namespace orchid::sdk

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,5 +28,14 @@ struct CrewPlaces {
 /// other, those of the client's executor the lowest. One executor is the client's at most: what
 /// others of this host have is reached over the network, too.
 [[nodiscard]] CrewPlaces places_of(const LeaseGrant& grant, std::string_view host);
+
+/// Where a call goes on that wants a data object, which its executor does not have: a member on one
+/// of the hosts that have it, for one object always the same one. 0: there is none.
+struct DataPlace {
+  std::string_view data;
+  std::span<const std::string> hosts;
+};
+[[nodiscard]] std::uint32_t member_with_data(std::span<const CrewPlaces::Seat* const> seats,
+                                             const CrewPlaces::Seat& asker, const DataPlace& place);
 
 }  // namespace orchid::sdk

@@ -34,6 +34,10 @@ std::vector<std::byte> GatewayCrews::look_up(const std::string& name) {
   return session_->get("/v1/functions/" + percent_encode(name) + "/module").body;
 }
 
+std::vector<std::string> GatewayCrews::hosts_of(const std::string& data) {
+  return GatewayLease(session_, {}).describe_data(data).hosts;
+}
+
 void GatewayCrews::tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) {
   const std::string body = calls_document(calls);
   (void)session_->request({.method = "POST",

@@ -1,7 +1,10 @@
 // How a crew at several executors is wired: its client makes the keys, tells each member whom to
 // connect with, and connects itself.
 #include <chrono>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "crew/crew_core.h"
 #include "fabric/ucx_context.h"
@@ -29,6 +32,11 @@ std::string digits_of(const transport::ConnectionKey& key) {
 /// Of a member that listens on its executor's host.
 std::string address_of(const GrantedWorker& worker, std::uint16_t port) {
   return worker.lane_address.substr(0, worker.lane_address.rfind(':') + 1) + std::to_string(port);
+}
+
+ErrorCode code_of_lost_data(ErrorKind kind) {
+  if (kind == ErrorKind::not_found) return ErrorCode::not_found;
+  return kind == ErrorKind::data_lost ? ErrorCode::data_lost : ErrorCode::unreachable;
 }
 
 Result<transport::ConnectionKey> key_of(const std::string& secret, std::uint32_t one,
@@ -71,12 +79,49 @@ void CrewCore::wire_members(Lock& lock) {
   mesh_ = std::move(*mesh);
 }
 
-/// No other executor says that. False: it is about something else.
+/// Whoever asks does not have it, and its neighbours do not.
+void CrewCore::locate(Lock& lock, const std::string& data) {
+  const std::string wanted = data;
+  LaneLocated answer{.data = wanted};
+  std::vector<std::string> hosts;
+  lock.unlock();
+  try {
+    hosts = source_->hosts_of(wanted);
+  } catch (const Error& error) {
+    answer.code = code_of_lost_data(error.kind());
+    answer.message = error.message();
+  }
+  lock.lock();
+  const std::set<std::size_t> askers = std::exchange(locates_[wanted], {});
+  locates_.erase(wanted);
+  std::vector<const CrewPlaces::Seat*> places;
+  for (const Seat& seat : seats_) places.push_back(&seat.place);
+  for (const std::size_t index : askers) {
+    if (index >= seats_.size() || !seats_[index].socket) continue;
+    LaneLocated told = answer;
+    if (told.message.empty())
+      told.member = member_with_data(places, seats_[index].place, {.data = wanted, .hosts = hosts});
+    if (told.message.empty() && told.member == 0) {
+      told.code = ErrorCode::data_elsewhere;
+      told.message =
+          "no member of the crew is on a host that has it: copy it to one of the crew's hosts "
+          "before (orchid data copy)";
+    }
+    (void)seats_[index].socket->send(encode(LaneMessage(told)), {});
+  }
+}
+
+/// No other executor says any of that. False: it is about something else.
 bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
   const auto message = parse_lane_message(packet.text);
   if (!message) return false;
   if (const auto* made = std::get_if<LaneMade>(&*message)) {
     keep_made(index, *made, packet);
+    return true;
+  }
+  if (const auto* wanted = std::get_if<LaneLocate>(&*message)) {
+    locates_[wanted->data].insert(index);
+    wanted_.notify_all();
     return true;
   }
   const auto* wired = std::get_if<LaneWired>(&*message);

@@ -69,7 +69,7 @@ TEST_CASE("who is told that nothing comes may ask for it at once") {
 }
 
 TEST_CASE("a client that is to keep a module is called late in other words") {
-  ModuleFetches keepings("taken");
+  ModuleFetches keepings("taken the module");
   std::string words;
   (void)keepings.add(
       "a", [&](const Result<FetchedModule>& kept) { words = kept.error().message; },
