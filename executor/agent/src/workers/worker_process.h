@@ -274,8 +274,7 @@ class WorkerProcess {
   /// Empty: it may run wherever the executor may.
   [[nodiscard]] const CoreList& bound_to() const { return bound_to_; }
   /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
-  /// faster.
-  /// `words`: what the caller is told instead of the usual; empty: that.
+  /// faster. `words`: what the caller is told instead of the usual; empty: that.
   bool kill_if_running(std::uint64_t number, KillReason reason, std::string words = {});
   void kill(KillReason reason);
   /// It says that it ends, which takes a while where much memory is given back.

@@ -372,15 +372,13 @@ extern __attribute__((visibility("hidden"))) const unsigned char ORCHID_MODULE_E
 
 /* The source's part of the entry E, both optional: it runs in the program that begins a call of a
  * crew in place (orchid::CrewMember::invoke_in_place in orchid/crew.h), which is linked with this
- * file, as orchid_add_functions does. A worker never runs it. `source` is what the program hands
- * over.
+ * file, as orchid_add_functions does. A worker never runs it. `source`: what the program gives.
  *
  * ORCHID_SOURCE_SIZE(E): how many bytes the input will have at most; without it 64 KiB.
  * ORCHID_SOURCE_FILL(E): writes the input to `input`, which is where E will read it: zeroed by
  * nobody, aligned to 64 bytes. *size is how many bytes there is room for, and then how many it has
  * written. Anything but ORCHID_OK: the call fails with that status, and does not begin. Without it
- * the input is a copy of `source`. It runs again when the call begins again. It must not call the
- * crew. */
+ * the input is a copy of `source`. It runs again when the call does, and must not call the crew. */
 #ifdef ORCHID_DEVICE
 #define ORCHID_SOURCE_PART ORCHID_UNUSED static
 #else
