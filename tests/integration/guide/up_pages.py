@@ -1,6 +1,6 @@
 """Blocks of the guide's pages that start an Orchid: `orchid up` and what is typed beside it, with addresses and folders of this machine."""
 import contextlib
-import ctypes.util
+import ctypes
 import os
 import pathlib
 import re
@@ -146,14 +146,14 @@ def remote_memory(block):
 
 
 def copies(block):
-    """On three hosts with names and addresses of their own."""
+    """On three hosts with names and addresses of their own. The first is the gateway's, which puts the object there."""
     if subprocess.run(["unshare", "--net", "--mount", "--uts", "true"], capture_output=True, check=False).returncode != 0:
         print("not tested: copies on other hosts, where no namespaces are permitted")
         return
     with network_hosts(3) as hosts, gateway(PROGRAMS, {**os.environ}) as site:
         for number, host in enumerate(hosts):
             site.executors.append(subprocess.Popen(
-                [*host.entry(), *another_machine(site.folder, number), PROGRAMS / "orchid-executor", "--gateway", f"unix:{site.folder}/gateway.sock",
+                [*host.entry(), *(another_machine(site.folder, number) if number else []), PROGRAMS / "orchid-executor", "--gateway", f"unix:{site.folder}/gateway.sock",
                  "--runtime", site.folder / f"r-{number}", "--state", site.folder / f"s-{number}", "--cores", "1", "--data-memory", str(64 << 20),
                  "--lane-listen", f"{host.address}:0"],
                 env=site.environment, stdin=subprocess.DEVNULL, stdout=site.log, stderr=site.log, start_new_session=True))
@@ -173,7 +173,8 @@ def copies(block):
 
 def faulty_gpu(block):
     """Where there is no driver. Which GPUs work beside it, and on what host, is the page's own."""
-    if ctypes.util.find_library("cuda"):
+    with contextlib.suppress(OSError):
+        ctypes.CDLL("libcuda.so.1")
         print("not tested: a GPU without its driver, which this machine has")
         return
     ((command, (head, _, *message)),) = commands_of(block.text)
