@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "dev.d"))
 import cluster_accounting  # noqa: E402 (found only after the lines above)
 import cluster_files  # noqa: E402
 import up_pages as at  # noqa: E402
-from blocks import GUIDE, MARK, PROGRAMS, SOURCES, block_with, blocks_of, commands_of  # noqa: E402
+from blocks import GUIDE, MARK, PROGRAMS, SOURCES, Block, block_with, blocks_of, commands_of  # noqa: E402
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 INCLUDES = [f"-I{SOURCES / folder}" for folder in ("sdk/cpp/include", "sdk/c/include", "sdk/flow/include", "libs/function_abi/include")]
@@ -197,8 +197,8 @@ def lasting_flow(block):
 
 def an_address(block):
     """The command, and the form of what it prints."""
-    with gateway(PROGRAMS, {**os.environ}) as site:
-        said = site.orchid(*block.text.split()[1:]).stdout
+    with at.up(Block(block.page, "orchid up", []), []) as (environment, _):
+        said = at.run(environment, *block.text.split()[1:]).stdout
         block.must(re.fullmatch(r"http://127\.0\.0\.1:\d+\n", said), f"says: {said}")
 
 
