@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """pages.py PROGRAMS SOURCES: every block of code on the guide's pages (but writing-functions.md, which run.py tests) is run or compiled here,
-is built by tests/integration/consumer, or says on the page that our tests do not run it. Addresses and folders of the page are replaced
-by some of this machine."""
-import contextlib
+is built by tests/integration/consumer, is typed by slurm_pages.py, or says on the page that our tests do not run it. Addresses and folders
+of the page are replaced by some of this machine."""
+import argparse
 import os
 import pathlib
 import re
@@ -12,67 +12,27 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, wait_for  # noqa: E402 (found only after the line above)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "dev.d"))
+import cluster_accounting  # noqa: E402 (found only after the lines above)
+import cluster_files  # noqa: E402
+import up_pages as at  # noqa: E402
+from blocks import GUIDE, MARK, PROGRAMS, SOURCES, Block, block_with, blocks_of, commands_of  # noqa: E402
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
-PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-GUIDE = SOURCES / "docs/guide"
-MARK = "Our tests do not run"
-# What a paragraph says that stands for all blocks around it; others stand for one.
-FOR_ALL = re.compile(r"of this (section|page)|the next two\s+blocks")
-INCLUDES = [f"-I{SOURCES / folder}" for folder in ("sdk/cpp/include", "sdk/c/include", "libs/function_abi/include")]
+INCLUDES = [f"-I{SOURCES / folder}" for folder in ("sdk/cpp/include", "sdk/c/include", "sdk/flow/include", "libs/function_abi/include")]
 CPP = """#include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <span>
 #include <vector>
 #include "orchid/client.h"
 #include "orchid/lease.h"
+#include "orchid/run_flow.h"
 #include "orchid/stream.h"
 bool read_some(std::vector<std::byte>& block);
 std::string token;
 int main() {
 """
-
-
-class Paragraph:
-    def __init__(self, text):
-        self.text, self.spent = text, False
-
-    def marks(self):
-        """Whether it says of one block more that it is not run."""
-        if MARK not in self.text or (self.spent and not FOR_ALL.search(self.text)):
-            return False
-        self.spent = True
-        return True
-
-
-class Block:
-    def __init__(self, page, text, around):
-        self.page, self.text, self.around = page, text, around
-
-    def must(self, holds, what):
-        if not holds:
-            sys.exit(f"{self.page.name}: {what}:\n{self.text}")
-
-
-def blocks_of(page):
-    """Fenced ones, and those that are indented by four blanks. `around`: the paragraphs before and after."""
-    lines = page.read_text().splitlines()
-    found, at, after, last = [], 0, Paragraph(""), 0
-    while at < len(lines):
-        fenced, indented = lines[at].startswith("```"), lines[at].startswith("    ") and (at == 0 or not lines[at - 1].strip())
-        if not fenced and not indented:
-            at += 1
-            continue
-        start, at = at, at + 1
-        while at < len(lines) and (not lines[at].startswith("```") if fenced else lines[at].startswith("    ")):
-            at += 1
-        body = lines[start + 1:at] if fenced else [line[4:] for line in lines[start:at]]
-        at += 1 if fenced else 0
-        between = "\n".join(lines[last:start]).strip().split("\n\n")
-        before = after if between == [after.text] else Paragraph(between[-1])
-        after, last = Paragraph("\n".join(lines[at:]).strip().partition("\n\n")[0]), at
-        found.append(Block(page, "\n".join(body) + "\n", [before, after]))
-    return found
 
 
 def marked(block):
@@ -103,6 +63,28 @@ def in_consumer(name):
             block.must(found_at >= 0, f"tests/integration/consumer/{name} has no line '{line}' after the one before it")
             at = found_at + len(line)
     return check
+
+
+def typed(block):
+    """slurm_pages.py finds the block by words that are in it."""
+    text = (SOURCES / "tests/integration/guide/slurm_pages.py").read_text()
+    found = re.findall(rf"""block_with\({block.page.stem.upper()}, (?:"([^"]+)"|'([^']+)')\)""", text)
+    block.must(any((one or other) in block.text for one, other in found), "slurm_pages.py does not use it")
+
+
+def slurm_with_qos(block):
+    """What our clusters with accounting have."""
+    options = argparse.Namespace(nodes=1, dpus=0, gpus=0, sockets=1, cores=1, threads=1, memory=64, node_option="", option=[], accounting=True,
+                                 name="c", cgroups=False)
+    ours = cluster_files.slurm_conf(pathlib.Path("/c"), options, [1, 2, 3]).splitlines()
+    for line in block.text.splitlines():
+        block.must(line in ours, f"the clusters of our tests have no line '{line}'")
+
+
+def qos(block):
+    """What ./dev cluster up --accounting calls."""
+    for command, _ in commands_of(block.text):
+        block.must(shlex.split(command)[1:] in cluster_accounting.entries("c"), f"the clusters of our tests are not made by '{command}'")
 
 
 def compile_text(block, compiler, name, text):
@@ -154,75 +136,6 @@ def policy(_):
             site.document("hosts")
 
 
-@contextlib.contextmanager
-def up(block, replacements):
-    """The `orchid up` of a block, in folders of its own; yields its environment and what it has printed so far."""
-    with tempfile.TemporaryDirectory() as folder:
-        words = shlex.split(block.text.partition("(")[0])
-        block.must(words[:2] == ["orchid", "up"], "does not begin with 'orchid up'")
-        for old, new in replacements:
-            block.must(old in words, f"says '{old}' no more: change this test with the page")
-            words[words.index(old)] = new
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("ORCHID_")}
-        environment |= {"XDG_RUNTIME_DIR": folder, "XDG_STATE_HOME": folder}
-        with open(f"{folder}/log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen([PROGRAMS / "orchid", *words[1:]], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        said = lambda: pathlib.Path(folder, "log").read_text(errors="replace")  # noqa: E731
-        try:
-            wait_for(lambda: run(environment, "list").returncode, lambda status: status == 0, "orchid up is ready", said)
-            yield environment, said
-        finally:
-            process.terminate()
-            process.wait(COMMAND_TIMEOUT_S)
-
-
-def run(environment, *words):
-    return subprocess.run([PROGRAMS / "orchid", *words], env=environment, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
-
-
-def one_machine(block):
-    with up(block, [("192.0.2.7:8080", "127.0.0.1:0"), ("192.0.2.7:0", "127.0.0.1:0")]):
-        pass
-
-
-def over_the_door(block):
-    """With the commands of the page's third block, which use it."""
-    commands = blocks_of(block.page)[2].text.splitlines()
-    with up(block, [("192.0.2.7:4711", "127.0.0.1:0")]) as (environment, said), tempfile.TemporaryDirectory() as folder:
-        url = wait_for(lambda: re.search(r"ucx://127\.0\.0\.1:\d+", said()), bool, "orchid up says where the door is", said).group()
-        block.must(commands[0] == "export ORCHID_GATEWAY=ucx://192.0.2.7:4711 ORCHID_TOKEN=$(cat token)", "its commands are others now")
-        environment = {**environment, "ORCHID_TOKEN": run(environment, "token").stdout.strip(), "ORCHID_GATEWAY": url,
-                       "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
-        subprocess.run([PROGRAMS / "orchid", "build", SOURCES / "tests/integration/consumer/scale.cpp", "-o", f"{folder}/scale.orc"],
-                       check=True, timeout=COMMAND_TIMEOUT_S)
-        for command in commands[1:]:
-            done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S,
-                                  check=False)
-            block.must(done.returncode == 0, f"'{command}' failed: {done.stderr}")
-
-
-def gateway_and_executor(block):
-    """With the command of the block after it."""
-    executor = blocks_of(block.page)[3]
-    with tempfile.TemporaryDirectory() as folder, open(f"{folder}/log", "w", encoding="utf-8") as log:
-        said = lambda: pathlib.Path(folder, "log").read_text(errors="replace")  # noqa: E731
-        words = block.text.replace("/var/tmp/me", folder).replace("192.0.2.7:8080", "127.0.0.1:0").split()
-        process, ready = launch([PROGRAMS / words[0], *words[1:], "--socket", f"{folder}/gateway.sock"], {**os.environ}, log)
-        address = ready["urls"][0].removeprefix("http://")
-        token = next(pathlib.Path(folder).rglob("token"))
-        words = executor.text.replace("\\\n", " ").replace("/var/tmp/me", folder).replace("/tmp/orchid-me", f"{folder}/r")
-        words = words.replace("192.0.2.7:8080", address).replace("192.0.2.8:0", "127.0.0.1:0").replace("~/orchid-token", str(token)).split()
-        offering = subprocess.Popen([PROGRAMS / words[0], *words[1:]], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            environment = {**os.environ, "ORCHID_GATEWAY": f"http://{address}", "ORCHID_TOKEN": token.read_text().strip()}
-            wait_for(lambda: run(environment, "hosts", "--json").stdout, lambda text: '"lane_address"' in text or '"executors":[{' in text,
-                     "the executor is there", said)
-        finally:
-            for child in (offering, process):
-                child.terminate()
-                child.wait(COMMAND_TIMEOUT_S)
-
-
 def matches(line, pattern):
     """'...' in the pattern stands for anything; what is around it, only for a part of the line."""
     return re.search(".*".join(re.escape(part) for part in pattern.split("...")), line) is not None
@@ -240,6 +153,10 @@ def run_commands(block, folder, environment):
             block.must(any(matches(line, pattern) for line in lines), f"'{command}' does not say '{pattern}', but: {done.stdout}")
 
 
+# Settings, parts of programs and of flows, and an Orchid of one's own: they have checks of their own.
+CHECKED_ELSEWHERE = ("[", "const orchid_", "orchid::Client", "edges:", "retry:", "orchid data put climate", "orchid data keep climate", "orchid up ", "mkdir -m 700")
+
+
 def sources_and_commands(block):
     """The whole page: blocks that begin with a file's name are written, and the others run, from the first to the last."""
     with gateway(PROGRAMS, {**os.environ}) as site:
@@ -252,13 +169,37 @@ def sources_and_commands(block):
             name = re.match(r"(?://|#) (\w+\.(?:cpp|yaml))\n", one.text)
             if name:
                 (site.folder / name.group(1)).write_text(one.text)
-            elif not one.text.startswith("$ ") and (one.text.startswith("[") or any(paragraph.marks() for paragraph in one.around)):
-                continue  # settings have a check of their own
-            elif one.text.startswith("const orchid_"):
-                continue  # and so has a part of a program in C
+            elif one.text.startswith(CHECKED_ELSEWHERE):
+                continue
             else:
                 one.must(one.text.startswith("$ "), "is neither a source with its name nor commands")
                 run_commands(one, site.folder, environment)
+
+
+def lasting_flow(block):
+    """The page's flow with data, whose edge is durable, and one of whose nodes has the page's line about retries."""
+    source, document = block_with(block.page, "// grid.cpp"), block_with(block.page, "# grid.yaml")
+    edge, retry = block.text.splitlines()[1], block_with(block.page, "retry: {").text.strip()
+    text = document.replaced(("  - {from: made, to: sum}", edge), ("function: grid.fill}", f"function: grid.fill, {retry}}}"))
+    with gateway(PROGRAMS, {**os.environ}) as site:
+        kept = site.folder / "kept"
+        kept.mkdir(mode=0o700)
+        site.add_executor("durable", "--data-durable", kept)
+        for name, content in (("grid.cpp", source.text), ("grid.yaml", text)):
+            (site.folder / name).write_text(content)
+        site.orchid("doctor", "--wait", f"{COMMAND_TIMEOUT_S}s", check=False)
+        site.orchid("build", "grid.cpp", "-o", "grid.orc")
+        site.orchid("deploy", "grid.orc")
+        said = site.orchid("flow", "run", "grid.yaml", "--input", "cells=1000")
+        block.must("499500.0" in said.stdout, f"has another result: {said.stdout}{said.stderr}")
+        block.must(said.stderr.find("durable") < 0, f"is warned of: {said.stderr}")
+
+
+def an_address(block):
+    """The command, and the form of what it prints."""
+    with at.up(Block(block.page, "orchid up", []), []) as (environment, _):
+        said = at.run(environment, *block.text.split()[1:]).stdout
+        block.must(re.fullmatch(r"http://127\.0\.0\.1:\d+\n", said), f"says: {said}")
 
 
 def with_another(_):
@@ -282,24 +223,25 @@ PAGES = {
                             cpp(*LEASE), cpp(*LEASE),
                             cpp(*LEASE, "orchid::Lease lease = client.lease();", "std::vector<std::byte> block;",
                                 "const auto use = [](const auto&) {};"), c],
-    "offloading.md": [in_consumer("roots.h"), in_consumer("roots.cpp"), in_consumer("offload.cpp"), marked],
-    "over-ucx.md": [over_the_door, settings([("192.0.2.7:4711", "127.0.0.1:0")]), with_another, cpp()],
-    "several-hosts.md": [one_machine, marked, gateway_and_executor, with_another],
+    "offloading.md": [in_consumer("roots.h"), in_consumer("roots.cpp"), in_consumer("offload.cpp"), in_consumer("CMakeLists.txt")],
+    "over-ucx.md": [at.over_the_door, settings([("192.0.2.7:4711", "127.0.0.1:0")]), with_another, cpp()],
+    "several-hosts.md": [at.one_machine, at.caller_elsewhere, at.gateway_and_executor, with_another],
     "page-editor.md": [],
     "placement-policy.md": [settings(), policy, with_another],
-    "slurm.md": [marked, settings(), settings([("/opt/site/capacity_source.py", str(SOURCES / "docs/examples/capacity_source.py"))]),
-                 settings(), marked, marked, marked, marked, marked, marked],
-    "pilots.md": [marked, settings()],
-    "shares.md": [marked, marked, marked],
+    "slurm.md": [typed, settings(), settings([("/opt/site/capacity_source.py", str(SOURCES / "docs/examples/capacity_source.py"))]),
+                 typed, typed, typed, slurm_with_qos, qos, typed],
+    "pilots.md": [typed, settings()],
+    "shares.md": [typed, typed, typed],
     "infiniband.md": [marked],
-    "arm.md": [marked, marked, marked],
+    "arm.md": [],
     "kernels.md": [sources_and_commands] + [with_another] * 7,
-    "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 15 + [whole_program, with_another],
-    "gpus.md": [marked],
-    "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c] + [with_another] * 2 + [marked] * 3,
+    "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 4 + [lasting_flow] + [with_another] * 10
+                + [whole_program, cpp("const std::string flow;")],
+    "gpus.md": [at.faulty_gpu],
+    "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c, at.copies, with_another, at.spill, at.durable, with_another],
     "moving-code.md": [with_another] + [whole_program] * 8,
-    "page.md": [orchid_commands, marked, marked, orchid_commands, settings()],
-    "remote-memory.md": [marked, marked, cpp(), cpp(), c, whole_program, whole_program, cpp()],
+    "page.md": [orchid_commands, an_address, orchid_commands, settings()],
+    "remote-memory.md": [at.remote_memory, with_another, cpp(), cpp(), c, whole_program, whole_program, cpp()],
 }
 
 a_mark_counts_once()
