@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "json_tree.h"
@@ -61,20 +62,20 @@ std::string must_be_list(const char* items, JsonLength length) {
          std::to_string(length.most) + " " + items;
 }
 
-/// The path of the first field that nobody asked for; empty: there is none.
-std::string find_unknown(const JsonState& state, const Json& node, const std::string& path) {
+/// The path of the first field that nobody asked for; nothing: there is none.
+std::optional<std::string> find_unknown(const JsonState& state, const Json& node,
+                                        const std::string& path) {
   if (node.is_object()) {
     for (const auto& [key, value] : node.items()) {
       std::string inner = inner_path(path, key);
       if (!state.asked.contains(&value)) return inner;
-      if (auto unknown = find_unknown(state, value, inner); !unknown.empty()) return unknown;
+      if (auto unknown = find_unknown(state, value, inner)) return unknown;
     }
   } else if (node.is_array()) {
     for (std::size_t i = 0; i < node.size() && node[i].is_structured(); ++i)
-      if (auto unknown = find_unknown(state, node[i], item_path(path, i)); !unknown.empty())
-        return unknown;
+      if (auto unknown = find_unknown(state, node[i], item_path(path, i))) return unknown;
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -271,8 +272,8 @@ std::string JsonDocument::type() {
 
 Result<void> JsonDocument::finish() const {
   if (state_->fault.empty() && !state_->rules.unknown_key.empty())
-    if (const auto unknown = find_unknown(*state_, state_->root, {}); !unknown.empty())
-      state_->note("'" + unknown + "' " + std::string(state_->rules.unknown_key));
+    if (const auto unknown = find_unknown(*state_, state_->root, {}))
+      state_->note("'" + *unknown + "' " + std::string(state_->rules.unknown_key));
   if (state_->fault.empty()) return {};
   return fail(ErrorCode::bad_request,
               state_->name.empty() ? state_->fault : state_->name + ": " + state_->fault);

@@ -95,6 +95,19 @@ TEST_CASE("what the program has loaded at some time is fetched from the program"
   CHECK(site.source->look_ups == 0);
 }
 
+TEST_CASE("a function may be named as a digest begins") {
+  Site site;
+  Crew crew = site.take(2);
+  (void)crew.function(echo_module(1), "echo");
+  for (const char* name : {"sha256", "s"}) {
+    site.source->deploy(name, test_module("walks_crew"));
+    const Reply reply = bringer(crew, "by_forward")
+                            .invoke(1, wish(2, std::string(name) + ".walk", as_text(bytes_of({}))));
+    CHECK(walk_of(reply).sum == 2);
+  }
+  CHECK(site.source->look_ups == 2);
+}
+
 TEST_CASE("a module that nobody knows is a clear error, and one that is bad as well") {
   Site site;
   Crew crew = site.take(2);

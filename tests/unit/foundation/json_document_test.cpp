@@ -191,6 +191,7 @@ TEST_CASE("keys that nobody asked for are faults where that is wanted") {
   CHECK(fault(R"({"name":"n","host":{"cores":1},"rows":[{},{"id":1}],"counts":{"a":1}})") ==
         "none");
   CHECK(fault(R"({"name":"n","nme":null})") == "'nme' is not known here");
+  CHECK(fault(R"({"name":"n","":1})") == "'' is not known here");
   CHECK(fault(R"({"host":{"cores":1,"core":2}})") == "'host.core' is not known here");
   CHECK(fault(R"({"rows":[{},{"id":1,"di":2}]})") == "'rows[1].di' is not known here");
   CHECK(fault(R"({"name":1,"nme":1})") == "'name' must be a text");

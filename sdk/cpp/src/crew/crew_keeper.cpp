@@ -133,8 +133,9 @@ void CrewCore::want_module(std::size_t index, const std::string& name) {
 /// What the program itself has loaded need not be deployed.
 void CrewCore::look_up(Lock& lock, const std::string& name) {
   const std::string wanted = name;
+  const bool is_digest = wanted.contains(':');  // or the beginning of one: else a function's name
   const auto known = std::ranges::find_if(
-      modules_, [&](const auto& module) { return module.first.starts_with(wanted); });
+      modules_, [&](const auto& module) { return is_digest && module.first.starts_with(wanted); });
   LaneFetched answer{.name = wanted};
   int file = -1;
   UniqueFd fetched;
