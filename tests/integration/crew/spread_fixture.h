@@ -12,6 +12,9 @@
 
 namespace orchid::tests {
 
+/// At the program's start, when it has one thread.
+inline const bool far_executors_are_prepared = FarExecutor::prepare();
+
 /// The client is at the first one, whose members have the lowest numbers.
 struct SpreadFixture {
   explicit SpreadFixture(LocalExecutor::Options options = {}) : options_(std::move(options)) {
