@@ -90,6 +90,8 @@ void AsyncInvocations::restore(std::vector<InvocationRecord> unfinished,
 void AsyncInvocations::submit(AsyncSubmission submission, Completion<InsertedInvocation> done) {
   owner_.assert_current();
   if (auto room = book_.check_room(on_the_way_); !room) return done(fail(std::move(room.error())));
+  if (auto room = book_.check_cluster_room(submission.cluster); !room)
+    return done(fail(std::move(room.error())));
   InvocationRecord record = record_of(format_invocation_id(ids_.next()), submission);
   ++on_the_way_;
   Payload input = submission.input;
@@ -117,16 +119,10 @@ void AsyncInvocations::accepted(InvocationRecord record, AsyncSubmission submiss
     fresh_bytes_ += size;
     fresh_inputs_.emplace(record.id, std::move(submission.input));
   }
-  const std::string id = record.id;
-  const auto known = record.cluster.empty() || parts_.check_cluster == nullptr
-                         ? Result<void>()
-                         : parts_.check_cluster(record.cluster);
   book_.accept({.record = std::move(record),
                 .version = std::move(submission.version),
                 .entry = submission.entry,
                 .data = std::move(submission.data)});
-  if (!known)
-    finish(*book_.find(id), platform_result(Outcome::bad_request, known.error().message, 0));
   pump();
 }
 
@@ -349,6 +345,7 @@ void AsyncInvocations::tick() {
   for (BookedInvocation* late : book_.expired(wall_now()))
     finish(*late, platform_result(Outcome::deadline_exceeded,
                                   "its deadline passed before a worker was free", 0));
+  look_at_clusters(now);
   answer_late_waiters(now);
   outcomes_.tick();
   if (now >= next_cleaning_) {

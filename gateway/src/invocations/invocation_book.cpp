@@ -1,5 +1,7 @@
 #include "invocations/invocation_book.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 
@@ -17,6 +19,32 @@ Result<void> InvocationBook::check_room(std::size_t on_the_way) const {
   return fail(ErrorCode::quota,
               std::to_string(limits_.queued) +
                   " asynchronous invocations are waiting already: try again later");
+}
+
+/// Names are the callers', and each that waits has a line of its own.
+Result<void> InvocationBook::check_cluster_room(const std::string& cluster) const {
+  if (cluster.empty()) return {};
+  const std::set<std::string> waiting = waiting_clusters();
+  if (waiting.size() < limits_.clusters || waiting.contains(cluster)) return {};
+  return fail(ErrorCode::quota,
+              fmt::format("asynchronous invocations wait for {} clusters already: name one that "
+                          "'orchid hosts' shows, or try again later",
+                          limits_.clusters));
+}
+
+std::set<std::string> InvocationBook::waiting_clusters() const {
+  std::set<std::string> names;
+  for (const auto& [key, line] : lines_)
+    if (!key.cluster.empty() && !line.queue.empty()) names.insert(key.cluster);
+  return names;
+}
+
+std::vector<BookedInvocation*> InvocationBook::waiting_for(const std::string& cluster) const {
+  std::vector<BookedInvocation*> waiting;
+  for (const auto& [key, line] : lines_)
+    if (key.cluster == cluster)
+      for (const auto& [place, invocation] : line.queue) waiting.push_back(invocation);
+  return waiting;
 }
 
 bool InvocationLine::is_idle() const {

@@ -132,7 +132,11 @@ std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) co
   if (!worker.cluster.empty()) {
     std::erase_if(hosts,
                   [&](const placement::Host* host) { return host->cluster != worker.cluster; });
-    if (hosts.empty()) return fmt::format("no host of the cluster {} is connected", worker.cluster);
+    if (hosts.empty())
+      return fmt::format(
+          "no host of the cluster {} is connected: start a pilot or an executor there, "
+          "or call with Prefer: respond-async, which waits for one",
+          worker.cluster);
   }
   if (worker.kind) {
     const auto kinds = values_of(hosts, kind);

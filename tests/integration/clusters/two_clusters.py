@@ -135,7 +135,10 @@ def an_unknown_cluster_is_refused(site, clusters):
     told = f"knows no cluster '{wrong}', only {' and '.join(sorted(clusters))}"
     refused = site.orchid("invoke", "placed.twice", "--args", "[21]", "--cluster", wrong, check=False)
     expect(refused.returncode != 0 and told in refused.stderr, f"a call is told that there is none of the name: {refused}")
-    stored = call_of(site, site.orchid("invoke", "placed.twice", "--args", "[21]", "--async", "--cluster", wrong).stdout.strip())
+    call = site.orchid("invoke", "placed.twice", "--args", "[21]", "--async", "--cluster", wrong).stdout.strip()
+    wait_until(lambda: call_of(site, call)["state"] == "done", "a stored call hears that nobody has come with its cluster",
+               lambda: json.dumps(call_of(site, call)), 60)
+    stored = call_of(site, call)
     expect(stored["outcome"] == "bad_request" and told in stored["message"], f"one that is stored ends so: {stored}")
     file = site.folder / "lost.yaml"
     file.write_text(PLACED.format(first="orchid", second=wrong))

@@ -115,13 +115,27 @@ TEST_CASE_FIXTURE(AsyncFixture, "while an invocation runs, it is told how far it
   CHECK(view->progress == 0.25);
 }
 
-TEST_CASE_FIXTURE(AsyncFixture, "a call for a cluster that nobody knows is stored, and ends so") {
+TEST_CASE_FIXTURE(AsyncFixture,
+                  "a call for a cluster that nobody knows is stored, and ends so after a while") {
   AsyncSubmission wrong = submission("");
   wrong.cluster = "fern";
+  has_supply = false;
   const std::string id = submit(std::move(wrong)).record.id;
+  const auto pass = [this](std::chrono::seconds time) {
+    clock.advance(time);
+    async->tick();
+  };
+  pass(std::chrono::seconds(1));  // since then nobody has known it
+  pass(std::chrono::seconds(19));
+  CHECK(async->queued_count() == 1);
+  open();  // a restart of the gateway
+  pass(std::chrono::seconds(1));
+  CHECK(async->queued_count() == 1);  // its executors may come back to this gateway
+  pass(std::chrono::seconds(21));
   const InvocationRecord record = outcome_of(id);
   CHECK(record.outcome == Outcome::bad_request);
   CHECK(record.message == "there is no fern");
+  has_supply = true;
   AsyncSubmission right = submission("");
   right.cluster = "moss";
   const std::string there = submit(std::move(right)).record.id;

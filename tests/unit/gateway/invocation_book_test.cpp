@@ -1,6 +1,8 @@
 #include "invocations/invocation_book.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "gateway_fakes.h"
 
@@ -46,6 +48,32 @@ TEST_CASE("invocations start in the order of their acceptance, on the least busy
   CHECK(a->runner != b->runner);
   CHECK(start_next(book, start) == nullptr);
   CHECK(book.queued_count() == 1);
+}
+
+TEST_CASE("calls wait for as many clusters as there may be names, and are found by them") {
+  InvocationBook book({.clusters = 2}, 1);
+  const auto in_cluster = [](const char* id, const char* cluster) {
+    BookedInvocation invocation = booked(id);
+    invocation.record.cluster = cluster;
+    return invocation;
+  };
+  CHECK(book.check_cluster_room("moss"));
+  book.accept(in_cluster("a", "moss"));
+  book.accept(in_cluster("b", "fern"));
+  book.accept(in_cluster("c", "moss"));
+  book.accept(booked("d"));
+  CHECK(book.waiting_clusters() == std::set<std::string>{"fern", "moss"});
+  CHECK(book.check_cluster_room("moss"));
+  CHECK(book.check_cluster_room(""));
+  const auto refused = book.check_cluster_room("ivy");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::quota);
+  CHECK(refused.error().message.find("'orchid hosts'") != std::string::npos);
+  const auto waiting = book.waiting_for("moss");
+  REQUIRE(waiting.size() == 2);
+  for (BookedInvocation* const call : waiting) book.end(*call);
+  CHECK(book.waiting_clusters() == std::set<std::string>{"fern"});
+  CHECK(book.check_cluster_room("ivy"));
 }
 
 TEST_CASE("a slot is free again when its call has ended") {

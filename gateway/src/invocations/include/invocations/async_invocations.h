@@ -125,6 +125,7 @@ class AsyncInvocations {
   void notify(const InvocationRecord& record);
   void notify_of_state(const BookedInvocation& invocation);
   void answer_late_waiters(MonotonicTime now);
+  void look_at_clusters(MonotonicTime now);  // async_clusters.cpp
   void view_running(const BookedInvocation& invocation, ViewDone done);
   [[nodiscard]] UnixMillis wall_now() const;
 
@@ -140,6 +141,8 @@ class AsyncInvocations {
   std::size_t fresh_bytes_ = 0;
   std::multimap<std::string, Waiter> waiters_;
   MonotonicTime next_cleaning_{};
+  MonotonicTime next_look_at_clusters_{};
+  std::map<std::string, MonotonicTime> unknown_since_;  // clusters that calls wait for
   bool draining_ = false;
   bool stopped_ = false;
 };

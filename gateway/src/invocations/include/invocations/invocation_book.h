@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -78,6 +79,7 @@ class InvocationBook {
  public:
   struct Limits {
     std::size_t queued = 100'000;         // more are refused
+    std::size_t clusters = 64;            // that queued ones name; more are refused
     std::size_t running_per_runner = 64;  // of one line
     /// Of all lines: their inputs are in memory. Beyond it each line may still have one.
     std::size_t running_per_runner_in_all = 256;
@@ -87,6 +89,8 @@ class InvocationBook {
 
   /// Errors: `quota`.
   [[nodiscard]] Result<void> check_room(std::size_t on_the_way) const;
+  /// Whether one more may wait for that cluster; empty: for none. Errors: `quota`.
+  [[nodiscard]] Result<void> check_cluster_room(const std::string& cluster) const;
   void accept(BookedInvocation invocation);
   /// A synchronous call that outlived its wait; it runs already.
   void adopt_running(BookedInvocation invocation, std::size_t runner);
@@ -114,6 +118,9 @@ class InvocationBook {
   void stored(const std::string& id);
   /// Queued ones whose deadline has passed. They are to be ended.
   [[nodiscard]] std::vector<BookedInvocation*> expired(UnixMillis wall_now);
+  /// The clusters that queued ones name, and those that name one of them. They may be ended.
+  [[nodiscard]] std::set<std::string> waiting_clusters() const;
+  [[nodiscard]] std::vector<BookedInvocation*> waiting_for(const std::string& cluster) const;
 
   [[nodiscard]] BookedInvocation* find(const std::string& id);
   [[nodiscard]] const BookedInvocation* find(uid_t tenant, const std::string& id) const;
