@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 #include "foundation/duplicate.h"
@@ -12,13 +13,13 @@ namespace orchid::gateway {
 namespace {
 /// Stopped at two looks in a row it is lost: whoever looks at it with a debugger has that long.
 constexpr std::chrono::milliseconds look_every{500};
-/// Between two starts: what ran for longer is started again at once, and what ends whenever it is
-/// started takes no more than a start a second.
-constexpr std::chrono::milliseconds between_starts{1000};
+/// A few ends in a minute cost no pause; what ends whenever it has begun is begun once a second.
+constexpr processes::RestartPolicy restart_policy{
+    .at_once = 3, .first_pause = std::chrono::seconds(1), .longest_pause = std::chrono::seconds(1)};
 }  // namespace
 
 KeptProcess::KeptProcess(boost::asio::io_context& io, Options options)
-    : options_(std::move(options)), end_(io), timer_(io), look_(io) {}
+    : options_(std::move(options)), restarts_(restart_policy), end_(io), timer_(io), look_(io) {}
 
 void KeptProcess::start(UniqueFd socket) {
   socket_ = std::move(socket);
@@ -67,7 +68,6 @@ Result<processes::ChildProcess> KeptProcess::start_process() {
 }
 
 void KeptProcess::launch() {
-  started_ = std::chrono::steady_clock::now();
   auto started = start_process();
   if (!started) {
     log::error("event={}_not_started reason=\"{}\"", options_.name, started.error().message);
@@ -121,7 +121,7 @@ void KeptProcess::lose(const char* why) {
 }
 
 void KeptProcess::launch_later() {
-  timer_.expires_at(started_ + between_starts);
+  timer_.expires_after(restarts_.ended(std::chrono::steady_clock::now()).value_or(look_every));
   timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
     if (!error && !alive.expired() && wanted_) launch();
   });

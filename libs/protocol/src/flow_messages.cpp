@@ -74,7 +74,7 @@ FlowRequest parse_request(const JsonObject& f) {
           .since = f.number<std::uint64_t>("since"),
           .wait = std::chrono::milliseconds(
               f.number<std::int64_t>("wait_ms", {.least = 0, .most = longest.count()})),
-          .brief = f.flag("brief")};
+          .brief = f.has("brief") && f.flag("brief")};
 }
 
 FlowAnswer parse_answer(const JsonObject& f) {

@@ -4,7 +4,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
 #include "processes/child_process.h"
+#include "processes/restart_policy.h"
 
 namespace orchid::gateway {
 
@@ -59,11 +59,11 @@ class KeptProcess {
   UniqueFd socket_;
   UniqueFd input_;  // our end of the process's, if it has no socket
   std::optional<processes::ChildProcess> process_;
-  std::chrono::steady_clock::time_point started_;  // the last time; also when that went wrong
-  boost::asio::posix::stream_descriptor end_;      // of the process
-  boost::asio::steady_timer timer_;                // until it is started again
-  boost::asio::steady_timer look_;  // until the next look whether it has been stopped
-  bool was_stopped_ = false;        // at the last look
+  processes::Restarts restarts_;
+  boost::asio::posix::stream_descriptor end_;  // of the process
+  boost::asio::steady_timer timer_;            // until it is started again
+  boost::asio::steady_timer look_;             // until the next look whether it has been stopped
+  bool was_stopped_ = false;                   // at the last look
   bool wanted_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here
