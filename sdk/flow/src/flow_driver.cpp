@@ -64,10 +64,12 @@ class Driver {
   void look_at_hosts(Clock::time_point now) {
     if (flow_.hosts == nullptr || flow_.tuner == nullptr) return;
     if (auto found = flow_.hosts->take()) flow_.tuner->see_hosts(std::move(*found));
+    // Before objects are asked for, which may be at every look.
+    if (now >= next_look_at_hosts_) {
+      next_look_at_hosts_ = now + look_at_hosts_every;
+      flow_.hosts->ask();
+    }
     look_at_objects();
-    if (now < next_look_at_hosts_) return;
-    next_look_at_hosts_ = now + look_at_hosts_every;
-    flow_.hosts->ask();
   }
 
   /// Of what the flow begins with more is known before anything is decided; its first calls are
@@ -79,8 +81,7 @@ class Driver {
   }
 
   void look_at_objects() {
-    if (auto found = flow_.hosts->take_objects(); !found.empty())
-      flow_.tuner->see_objects(std::move(found));
+    if (auto found = flow_.hosts->take_objects()) flow_.tuner->see_objects(std::move(*found));
     if (flow_.hosts->is_asked_of_objects()) return;
     if (auto wanted = flow_.tuner->wanted_objects(flow_.engine); !wanted.empty())
       flow_.hosts->ask_of(std::move(wanted));

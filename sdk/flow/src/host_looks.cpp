@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -27,19 +26,25 @@ std::vector<ObjectSituation> look_at_objects(Client& client, const std::vector<D
         if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(std::move(host));
       found.push_back({.id = id, .bytes = info.size, .hosts = std::move(hosts)});
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::not_found) found.push_back({.id = id});
-    } catch (const std::exception&) {  // it is looked at another time
+      if (error.kind() != ErrorKind::not_found)
+        break;  // the others would end so, too, and take time
+      found.push_back({.id = id});
+    } catch (const std::exception&) {
+      break;
     }
   return found;
 }
 
 void HostLooks::ask() {
-  if (!thread_.idle()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(asks_of_hosts_, true)) return;
+  }
   thread_.run([this] {
     auto hosts = look_at_hosts(client_);
-    if (hosts.empty()) return;
     const std::lock_guard lock(mutex_);
-    found_ = std::move(hosts);
+    asks_of_hosts_ = false;
+    if (!hosts.empty()) found_ = std::move(hosts);
   });
 }
 
@@ -56,7 +61,7 @@ void HostLooks::ask_of(std::vector<DataId> objects) {
   thread_.run([this, objects = std::move(objects)] {
     auto found = look_at_objects(client_, objects);
     const std::lock_guard lock(mutex_);
-    std::ranges::move(found, std::back_inserter(objects_));
+    objects_ = std::move(found);
     asks_of_objects_ = false;
   });
 }
@@ -66,9 +71,9 @@ bool HostLooks::is_asked_of_objects() {
   return asks_of_objects_;
 }
 
-std::vector<ObjectSituation> HostLooks::take_objects() {
+std::optional<std::vector<ObjectSituation>> HostLooks::take_objects() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(objects_, {});
+  return std::exchange(objects_, std::nullopt);
 }
 
 }  // namespace orchid::flow

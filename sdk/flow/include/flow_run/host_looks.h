@@ -31,7 +31,7 @@ class HostLooks {
  public:
   /// `client` outlives it.
   explicit HostLooks(Client& client) : client_(client) {}
-  /// Asks, unless it is being asked.
+  /// Asks, unless hosts are being asked for.
   void ask();
   /// What has been found since the last time.
   [[nodiscard]] std::optional<std::vector<HostSituation>> take();
@@ -42,13 +42,15 @@ class HostLooks {
   /// Without waiting.
   void ask_of(std::vector<DataId> objects);
   [[nodiscard]] bool is_asked_of_objects();
-  [[nodiscard]] std::vector<ObjectSituation> take_objects();
+  /// The answer, once, also if nothing was found; nothing: there is none yet.
+  [[nodiscard]] std::optional<std::vector<ObjectSituation>> take_objects();
 
  private:
   Client& client_;
   std::mutex mutex_;  // guards the next ones
   std::optional<std::vector<HostSituation>> found_;
-  std::vector<ObjectSituation> objects_;
+  std::optional<std::vector<ObjectSituation>> objects_;
+  bool asks_of_hosts_ = false;
   bool asks_of_objects_ = false;
   BackgroundThread thread_;  // last: it uses the others
 };
