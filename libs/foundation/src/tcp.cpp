@@ -25,7 +25,7 @@ using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 constexpr int idle_before_probe_s = 2;
 constexpr int probe_interval_s = 1;
 constexpr int probes = 4;
-constexpr unsigned longest_silence_ms = 6'000;
+constexpr int longest_silence_ms = 6'000;
 
 struct Endpoint {
   std::string host;
@@ -85,6 +85,10 @@ Result<UniqueFd> connect_to(const addrinfo& target, Time deadline) {
   if (auto connected = await_connection(socket.get(), deadline); !connected)
     return fail(std::move(connected.error()));
   return socket;
+}
+
+void set_option(int socket, int level, int option, int value) {
+  (void)::setsockopt(socket, level, option, &value, sizeof(value));
 }
 
 }  // namespace
@@ -169,14 +173,18 @@ void send_at_once(int socket) {
 }
 
 void end_when_silent(int socket) {
-  const auto set = [socket](int level, int option, auto value) {
-    (void)::setsockopt(socket, level, option, &value, sizeof(value));
-  };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, idle_before_probe_s);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);
-  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, longest_silence_ms);
+  end_when_silent_and_idle(socket);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, longest_silence_ms);
+}
+
+/// With a TCP_USER_TIMEOUT the kernel also ends a connection whose other host answers, and whose
+/// reader has no room for more.
+void end_when_silent_and_idle(int socket) {
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, idle_before_probe_s);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, probes);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 }
 
 bool has_ipv6_loopback() {

@@ -99,7 +99,10 @@ void LaneSession::locate_data(const std::string& data, ClientQuestions<std::uint
     send(LaneLocate{data});
 }
 
+/// One that it has is not sent again: a client that reads nothing would have them pile up here.
 void LaneSession::have_kept(const LaneMade& made, int content, ModuleFetches::Fetched kept) {
+  if (asked_.kept.contains(made.digest))
+    return kept(FetchedModule{.bytes = {}, .digest = made.digest});
   if (asked_.keepings.add(made.digest, std::move(kept), std::chrono::steady_clock::now()))
     send(made, {content});
 }
@@ -107,10 +110,12 @@ void LaneSession::have_kept(const LaneMade& made, int content, ModuleFetches::Fe
 /// What nobody waits for any more is dropped.
 void LaneSession::was_kept(const LaneKept& message) {
   for (const ModuleFetches::Fetched& kept : asked_.keepings.take(message.digest)) {
-    if (message.refusal)
+    if (message.refusal) {
       kept(fail(*message.refusal));
-    else
-      kept(FetchedModule{.bytes = {}, .digest = message.digest});
+      continue;
+    }
+    asked_.kept.insert(message.digest);
+    kept(FetchedModule{.bytes = {}, .digest = message.digest});
   }
 }
 

@@ -1,6 +1,7 @@
 // lanes/module_fetches.h: modules that a client is asked to send once more, or to keep, and who
 // waits for that.
 #pragma once
+#include <set>
 #include <string>
 
 #include "foundation/unique_fd.h"
@@ -32,12 +33,15 @@ struct OpenQuestions {
   ModuleFetches look_ups;  // by other names; none of them is loaded for the client itself
   ModuleFetches keepings{"taken the module"};                       // what the client is to keep
   ClientQuestions<std::uint32_t> places{"said where the data is"};  // members, by data
+  std::set<std::string>
+      kept;  // by the client: digests of modules that the worker's calls have made
 
   void clear() {
     fetches.clear();
     look_ups.clear();
     keepings.clear();
     places.clear();
+    kept.clear();
   }
   void expire(MonotonicTime now) {
     fetches.expire(now);

@@ -245,7 +245,7 @@ CodeService::Done ModulesOfCalls::when_made(const Asked& asked, const TenantModu
 /// Code that is here already needs nobody. All else comes from the client, which asks the gateway
 /// for what it does not have: it can get no module but its own user's. It is compiled as what a
 /// client loads is, so it costs nothing of what functions may have compiled, unless one has made
-/// it.
+/// it; but hashing it is this thread's time, and that the tenant's.
 void ModulesOfCalls::fetch(const LeaseTenant& tenant, std::uint64_t worker,
                            const ServiceRequest& request, const Answer& answer) {
   Making& making = makings_[worker];
@@ -262,7 +262,12 @@ void ModulesOfCalls::fetch(const LeaseTenant& tenant, std::uint64_t worker,
         const auto done = when_made(asked, module, answer);
         if (code_.find(module, done)) return;
         if (found->made) return make_again(asked.first, module, std::move(*found), done);
+        const MonotonicTime start = clock_now();
+        if (auto refusal = quota_.refusal(named.tenant, start))
+          return done(fail(std::move(*refusal)));
         code_.compile(module, std::move(found->bytes), done);
+        const MonotonicTime end = clock_now();
+        quota_.spend(named.tenant, end - start, end);
       });
 }
 
@@ -272,6 +277,8 @@ void ModulesOfCalls::make_again(std::uint64_t worker, const TenantModule& module
                                 FetchedModule from, const CodeService::Done& done) {
   const auto reserved = reserve(module.tenant);
   if (!reserved) return done(fail(reserved.error()));
+  if (const auto fits = MappedFile::map(from.bytes.get(), {.limit = largest}); !fits)
+    return done(fail(fits.error()));
   if (from.base.empty())
     return fetched(module, {.base = module.digest, .constants = {}}, std::move(from.bytes),
                    *reserved, done);

@@ -306,7 +306,10 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   if (const auto* unfit = message ? std::get_if<WorkerUnfit>(&*message) : nullptr;
       unfit != nullptr && (unborn_.contains(id) || worker->awaits_client()))
     return log::error("event=worker_unfit worker={} reason=\"{}\"", id, unfit->message);
-  if (message && std::holds_alternative<CrewLost>(*message) && worker->crew_seat())
+  // An honest member says so between its calls, and only where some are elsewhere.
+  if (message && std::holds_alternative<CrewLost>(*message) && worker->crew_seat() &&
+      !worker->crew_seat()->place.near.empty() &&
+      !is_in_call(run_state_of(worker->page().state.load(std::memory_order_acquire))))
     return worker->kill(KillReason::crew);
   if (message && worker->take_answer(*message)) return;
   // User code has found the socket. It has one sandbox to spoil, and no more of our time.

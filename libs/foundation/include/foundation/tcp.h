@@ -42,6 +42,9 @@ void send_at_once(int socket);
 /// A connection whose other host vanishes, which says nothing then, fails with ETIMEDOUT after 6 s,
 /// also when nothing is under way.
 void end_when_silent(int socket);
+/// The same of one whose other end may take nothing for long, since it computes: only while nothing
+/// is under way. What is sent to a host that has vanished is given up by the kernel, in minutes.
+void end_when_silent_and_idle(int socket);
 
 /// Whether this machine has ::1.
 [[nodiscard]] bool has_ipv6_loopback();

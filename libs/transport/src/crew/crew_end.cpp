@@ -170,13 +170,13 @@ Result<std::optional<CrewMessage>> CrewEnd::receive() {
   if (++looks_ % looks_between_far == 0) mesh_->progress();
   obey_cancels();
   Result<std::optional<CrewMessage>> message = take_next();
-  if (!message || *message) return message;
-  look_far();
-  message = take_next();
-  if (message && !*message && has_lost_one()) {
-    loss_told_ = true;
-    message = std::unexpected(*mesh_->failure());
+  if (message && !*message) {
+    look_far();
+    message = take_next();
+    if (message && !*message && has_lost_one()) message = std::unexpected(*mesh_->failure());
   }
+  // What is wrong stays where it is. It is no reason to stay awake.
+  if (!message) loss_told_ = true;
   return message;
 }
 

@@ -109,7 +109,7 @@ Result<void> Wiring::admit() {
 
 Result<void> Wiring::open() {
   const std::lock_guard lock(context_.state().making_worker());
-  auto doors = Doors::watch();
+  auto doors = Doors::watch(Doors::Peers::compute);
   if (!doors) return fail(std::move(doors.error()));
   auto mesh = UcxCrewMesh::open(context_, options_);
   if (!mesh) return fail(std::move(mesh.error()));

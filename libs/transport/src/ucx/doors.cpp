@@ -119,12 +119,6 @@ Result<void> put_nothing_in_place_of(int fd, const Watches& watches) {
   return {};
 }
 
-/// UCX leaves it to be inherited; it probes an idle connection, and waits for ever on a busy one.
-void make_ours(const TcpSocket& connection) {
-  ::fcntl(connection.fd, F_SETFD, FD_CLOEXEC);
-  end_when_silent(connection.fd);
-}
-
 SocketPair seen_from_there(const TcpSocket& socket) {
   return {socket.names.remote, socket.names.local};
 }
@@ -167,10 +161,20 @@ Result<std::vector<TcpSocket>> tcp_sockets() {
   return sockets;
 }
 
-Result<Doors> Doors::watch() {
+/// UCX leaves it to be inherited; it probes an idle connection, and waits for ever on a busy one.
+void Doors::make_ours(const TcpSocket& connection) const {
+  ::fcntl(connection.fd, F_SETFD, FD_CLOEXEC);
+  if (peers_ == Peers::compute)
+    end_when_silent_and_idle(connection.fd);
+  else
+    end_when_silent(connection.fd);
+}
+
+Result<Doors> Doors::watch(Peers peers) {
   auto sockets = tcp_sockets();
   if (!sockets) return fail(std::move(sockets.error()));
   Doors doors;
+  doors.peers_ = peers;
   doors.before_ = std::move(*sockets);
   return doors;
 }

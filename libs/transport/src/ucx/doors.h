@@ -39,8 +39,12 @@ struct TcpSocket {
 /// lane's UCX worker must not be progressed.
 class Doors {
  public:
+  enum class Peers : std::uint8_t {
+    read,     // at any time: one that takes nothing is gone
+    compute,  // and take nothing meanwhile
+  };
   /// Before the UCX worker is made.
-  [[nodiscard]] static Result<Doors> watch();
+  [[nodiscard]] static Result<Doors> watch(Peers peers = Peers::read);
   /// After it: the sockets that listen since then, and whose port is in the worker's address.
   [[nodiscard]] Result<void> opened(std::span<const std::byte> worker_address);
   [[nodiscard]] std::vector<std::uint16_t> ports() const;
@@ -60,7 +64,9 @@ class Doors {
  private:
   [[nodiscard]] Result<void> close(LaneDeadline deadline) const;
   [[nodiscard]] Result<void> cut_strangers(std::span<const SocketPair> peers) const;
+  void make_ours(const TcpSocket& connection) const;
 
+  Peers peers_ = Peers::read;
   std::vector<TcpSocket> before_;  // whatever port they have: they are none of UCX's
   std::vector<TcpSocket> doors_;
 };

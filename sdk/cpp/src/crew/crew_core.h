@@ -64,6 +64,8 @@ class CrewCore {
   [[nodiscard]] CrewSource& source() const { return *source_; }
 
   static constexpr std::size_t most_modules = 64;
+  static constexpr std::size_t most_questions =
+      1024;  // of executors, that nobody has looked up yet
 
  private:
   /// A member as its executor tells of it.
@@ -119,8 +121,8 @@ class CrewCore {
   void take_lease(Lock& lock);
   void tell_traced(Lock& lock);
   void fetch(Lock& lock, const std::shared_ptr<CrewModule>& module);
-  void look_up(Lock& lock, const std::string& name);
-  void locate(Lock& lock, const std::string& data);
+  void look_up(Lock& lock, const std::string& wanted);
+  void locate(Lock& lock, const std::string& wanted);
 
   // Calls: crew_core.cpp.
   void launch();

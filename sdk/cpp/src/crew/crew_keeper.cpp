@@ -20,19 +20,20 @@ void CrewCore::keep() {
   Lock lock(mutex_);
   auto renewal = std::chrono::steady_clock::now() + options_.duration / 3;
   while (!stopping_) {
-    if (!fetches_.empty()) {
+    // First: what calls ask for may come faster than it can be found.
+    if (!wants_lease_ && std::chrono::steady_clock::now() >= renewal) {
+      renew(lock);
+      renewal = std::chrono::steady_clock::now() + options_.duration / 3;
+    } else if (!fetches_.empty()) {
       const std::shared_ptr<CrewModule> module = fetches_.front();
       fetches_.pop_front();
       fetch(lock, module);
     } else if (!look_ups_.empty()) {
-      look_up(lock, look_ups_.begin()->first);
+      look_up(lock, std::string(look_ups_.begin()->first));  // which goes with its answer
     } else if (!locates_.empty()) {
-      locate(lock, locates_.begin()->first);
+      locate(lock, std::string(locates_.begin()->first));
     } else if (wants_lease_) {
       take_lease(lock);
-      renewal = std::chrono::steady_clock::now() + options_.duration / 3;
-    } else if (std::chrono::steady_clock::now() >= renewal) {
-      renew(lock);
       renewal = std::chrono::steady_clock::now() + options_.duration / 3;
     } else if (!traced_.empty()) {
       tell_traced(lock);
@@ -126,13 +127,14 @@ void CrewCore::want_module(std::size_t index, const std::string& name) {
     (void)seats_[index].socket->send(encode(LaneMessage(answer)), {made->second.content.get()});
     return;
   }
+  if (look_ups_.size() >= most_questions)
+    return lose_lease("the executor asks for too many modules");
   look_ups_[name].insert(index);
   wanted_.notify_all();
 }
 
 /// What the program itself has loaded need not be deployed.
-void CrewCore::look_up(Lock& lock, const std::string& name) {
-  const std::string wanted = name;
+void CrewCore::look_up(Lock& lock, const std::string& wanted) {
   const bool is_digest = wanted.contains(':');  // or the beginning of one: else a function's name
   const auto known = std::ranges::find_if(
       modules_, [&](const auto& module) { return is_digest && module.first.starts_with(wanted); });

@@ -80,8 +80,7 @@ void CrewCore::wire_members(Lock& lock) {
 }
 
 /// Whoever asks does not have it, and its neighbours do not.
-void CrewCore::locate(Lock& lock, const std::string& data) {
-  const std::string wanted = data;
+void CrewCore::locate(Lock& lock, const std::string& wanted) {
   LaneLocated answer{.data = wanted};
   std::vector<std::string> hosts;
   lock.unlock();
@@ -120,6 +119,10 @@ bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
     return true;
   }
   if (const auto* wanted = std::get_if<LaneLocate>(&*message)) {
+    if (locates_.size() >= most_questions) {
+      lose_lease("the executor asks for too much data");
+      return true;
+    }
     locates_[wanted->data].insert(index);
     wanted_.notify_all();
     return true;
