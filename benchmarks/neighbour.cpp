@@ -2,11 +2,14 @@
 // against one beside an honest function that computes there?
 //
 // Two leases of one core each. The neighbour's echo is called after 1 ms without calls, over a
-// lease. The other worker computes in one thread (the baseline) or in 200, or its function has
-// filled the eventfds of its lane. The caller is on the neighbour's core.
+// lease. The other worker computes in one thread (the baseline) or in 200, or takes memory up to
+// its limit and gives it back all the time, or its function has filled the eventfds of its lane.
+// The caller is on the neighbour's core.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -49,13 +52,26 @@ struct Setup {
 
   /// While the other worker computes in so many threads; it is ended then.
   Result<std::vector<double>> beside_threads(int threads) {
-    const LaneSlot slot = other.load(hostile_function("spins_in_threads"));
-    const std::uint64_t request = other.start(slot, std::to_string(threads), 60s);
-    const auto give_up = std::chrono::steady_clock::now() + 10s;
     const auto wanted = static_cast<std::size_t>(threads) + 1;
-    while (threads_of(other.pid()) < wanted)
+    return beside("spins_in_threads", std::to_string(threads),
+                  [&] { return threads_of(other.pid()) >= wanted; });
+  }
+
+  /// While the other worker takes all the memory that it gets and gives it back, again and again.
+  Result<std::vector<double>> beside_memory() {
+    return beside("takes_memory_again", "",
+                  [&] { return resident_mib(other.pid()) >= most_resident_mib / 2; });
+  }
+
+  /// While that function runs, from when it is as it shall be.
+  Result<std::vector<double>> beside(const char* function, const std::string& input,
+                                     const std::function<bool()>& is_so) {
+    const LaneSlot slot = other.load(hostile_function(function));
+    const std::uint64_t request = other.start(slot, input, 60s);
+    const auto give_up = std::chrono::steady_clock::now() + 10s;
+    while (!is_so())
       if (std::chrono::steady_clock::now() > give_up)
-        return fail(ErrorCode::timed_out, "the threads did not start");
+        return fail(ErrorCode::timed_out, std::string(function) + " does not do what it shall");
     auto values = neighbours_calls();
     other.cancel(request);
     if (other.finish().outcome != Outcome::cancelled)
@@ -76,6 +92,14 @@ struct Setup {
   }
 
  private:
+  static constexpr std::size_t most_resident_mib = 512;  // what the executor gives workers
+  static std::size_t resident_mib(pid_t process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/statm");
+    std::size_t size = 0;
+    std::size_t resident = 0;  // pages of 4 KiB
+    file >> size >> resident;
+    return resident / 256;
+  }
   static std::size_t threads_of(pid_t process) {
     std::error_code gone;
     const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task",
@@ -102,6 +126,7 @@ int run(Bench& bench) {
                    .promises = {{Statistic::p99, {Target::Direction::at_most, 2}}}});
   };
   compare("200 busy threads on the other core", [&] { return setup.beside_threads(200); });
+  compare("memory up to the limit, taken again and again", [&] { return setup.beside_memory(); });
   compare("a full eventfd of the other worker", [&] { return setup.beside_full_eventfd(); });
   return bench.report();
 }

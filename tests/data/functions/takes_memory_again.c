@@ -1,0 +1,20 @@
+// Expected: cancelled or deadline_exceeded: until it is to stop, it takes all the memory that it
+// gets, writes to each page, and gives it back.
+#include <stdlib.h>
+
+#include "orchid/function.h"
+
+enum { block = 4 << 20, page = 4096, most = 4096 };
+
+ORCHID_ENTRY(takes_memory_again) {
+  static char* blocks[most];
+  while (!orchid_should_stop(call)) {
+    int taken = 0;
+    while (taken < most && !orchid_should_stop(call) && (blocks[taken] = malloc(block)) != NULL) {
+      for (size_t at = 0; at < block; at += page) ((volatile char*)blocks[taken])[at] = 1;
+      ++taken;
+    }
+    while (taken > 0) free(blocks[--taken]);
+  }
+  return ORCHID_ERROR;
+}
