@@ -91,6 +91,40 @@ TEST_CASE("a crew walks over two hosts, is shown there, and stands again when a 
   }
 }
 
+TEST_CASE(
+    "a module that a call has made on one host is made on the other when a call comes there") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  client.deploy("makes_modules", module_bytes("makes_modules"));
+  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  const CrewFunction make = crew.function("makes_modules.specialise_and_go");
+  for (std::uint32_t from = 1; from <= members; ++from)
+    for (std::uint32_t member = 1; member <= members; ++member) {
+      CAPTURE(from);
+      CAPTURE(member);
+      // To that member, in a module whose constant `answer` is another one.
+      const std::uint64_t answer = std::uint64_t{10} * from + member;
+      std::vector<std::byte> input;
+      const auto add = [&](const void* bytes, std::size_t size) {
+        const auto* first = static_cast<const std::byte*>(bytes);
+        input.insert(input.end(), first, first + size);
+      };
+      add(&member, sizeof(member));
+      add("answer", sizeof("answer"));
+      add(&answer, sizeof(answer));
+      const Reply reply = make.invoke(from, input);
+      std::uint64_t said = 0;
+      std::uint64_t said_by = 0;
+      REQUIRE(reply.output.size() == 40);
+      std::memcpy(&said, reply.output.data(), sizeof(said));
+      std::memcpy(&said_by, reply.output.data() + 32, sizeof(said_by));
+      CHECK(said == answer);
+      CHECK(said_by == member);
+    }
+  CHECK(crew.formations() == 1);
+}
+
 TEST_CASE("a crew of which a host is unplugged goes on when the host is back") {
   if (!hosts) return;
   Site site;
