@@ -45,7 +45,18 @@ void Dispatcher::start(Call call, CallDone done) {
 }
 
 void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) {
-  if (stopped_) return;
+  if (!stopped_) (void)load_at_idle_place(version);
+}
+
+/// While calls wait they have the next worker; then it is theirs.
+void Dispatcher::warm(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) {
+  if (stopped_ || waiting_count_ > 0 || load_at_idle_place(version)) return;
+  coming_ = Coming{.version = version, .until = clock_.now() + options_.give_back_after};
+  supply_.spare_worker(options_.id);
+}
+
+/// False: there is none for it.
+bool Dispatcher::load_at_idle_place(const std::shared_ptr<const FunctionVersion>& version) {
   DispatchFunction& function = function_of(version);
   for (const auto& place : places_) {
     if (!place->is_ready() || !place->is_idle() || place->suspect || place->leaving ||
@@ -55,8 +66,9 @@ void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVe
     // It is not worth another module's worker.
     if (lane != nullptr ? lane->phase() != LanePhase::ready : place->is_full()) continue;
     load(*place, function, version);
-    return;
+    return true;
   }
+  return false;
 }
 
 void Dispatcher::cancel(const std::string& invocation) {

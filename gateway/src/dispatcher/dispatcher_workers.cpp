@@ -1,6 +1,8 @@
 // The granted workers: how they come, what they load, when they go.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -32,7 +34,12 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
   const MonotonicTime now = clock_.now();
   const bool silent = silent_executors_.contains(grant.executor);
   auto place = std::make_unique<DispatchPlace>(std::move(grant), now);
-  if (const auto opened = open_lane(*place, 0, nullptr)) {
+  const auto coming = take_coming(now);
+  const std::uint64_t module =
+      coming != nullptr && place->is_apart() ? function_of(coming).number : 0;
+  if (const auto opened = open_lane(*place, module, coming)) {
+    if (coming != nullptr) log::info("event=worker_ahead lease={}", to_string(lease));
+    if (coming != nullptr && options_.counts != nullptr) options_.counts->ahead.add();
     place->suspect = silent;
     if (silent) ++demand_.useless_workers;
     places_.push_back(std::move(place));
@@ -41,6 +48,13 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
   }
   next_look_ = std::min(next_look_, now + busy_look);
   arm_timer(now);
+}
+
+/// What a worker that comes now is there for, if no call waits for it; null: nothing.
+std::shared_ptr<const FunctionVersion> Dispatcher::take_coming(MonotonicTime now) {
+  if (!coming_ || waiting_count_ > 0) return nullptr;
+  const auto coming = std::exchange(coming_, std::nullopt);
+  return coming->until > now ? coming->version : nullptr;
 }
 
 /// `module`: whose worker it will be, at a place that has one for each; 0: that shows later.

@@ -128,11 +128,12 @@ void FunctionRoutes::module(Request& request, const Reply& reply) {
   reply.send(std::move(response));
 }
 
-/// Ahead of its first call, by a worker that is idle; where there is none nothing happens.
+/// Ahead of its first call, by a worker that is idle, or one that nobody else wants; where there is
+/// none nothing happens.
 void FunctionRoutes::load(Request& request, const Reply& reply) {
   const auto named = named_by(request, reply);
   if (!named) return;
-  parts_.runner.expect(request.identity.tenant.uid, named->version.version);
+  parts_.runner.warm(request.identity.tenant.uid, named->version.version);
   Response response;
   response.status = 204;
   reply.send(std::move(response));

@@ -1,6 +1,7 @@
 // worker_broker_plan.cpp: who gets a worker next, and where; and what is said of such decisions
 // afterwards.
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -35,6 +36,17 @@ bool WorkerBroker::open_one(MonotonicTime now) {
     const HolderId id = std::get<HolderId>(entry);
     return open_for(id, holders_.at(id), now);
   });
+}
+
+/// It is not wanted, so that it is the first that somebody else is given: see ask_back().
+void WorkerBroker::spare_worker(HolderId id, MonotonicTime now) {
+  const auto found = holders_.find(id);
+  if (found == holders_.end() || found->second.client) return;
+  Holder& holder = found->second;
+  const auto waits = [](const auto& entry) { return entry.second.unmet() > 0; };
+  if (holder.held > holder.wanted || std::ranges::any_of(holders_, waits)) return;
+  const std::uint64_t refused_at = holder.refused_at;
+  if (!open_for(id, holder, now)) holder.refused_at = refused_at;  // what it wants was not refused
 }
 
 bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
@@ -91,7 +103,7 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     return *opening.lease;
   }
   holder.refused_at = capacity_.version();
-  if (!holder.client) remember_refusals(id, holder, refusals);
+  if (!holder.client && holder.unmet() > 0) remember_refusals(id, holder, refusals);
   return nullptr;
 }
 

@@ -104,14 +104,39 @@ def a_submitted_flow_is_optimised(site):
     expect_in("what is shown", "granularity: ", site.orchid("flow", "show", flow_id).stdout)
 
 
+NEXT = """flow: next
+optimise: [prefetch]
+inputs: {n: u64}
+nodes:
+  first: {kind: call, function: waits}
+  second: {kind: call, function: optimised.up_to}
+edges: [{from: n, to: first}, {from: first, to: second}]
+outputs: {r: second}
+"""
+
+
+def a_worker_is_taken_for_the_next_node(site):
+    """While the only worker that the tenant has runs the node before it."""
+    site.orchid("build", HERE / "waits.cpp", "-o", site.folder / "waits.orc")
+    site.orchid("deploy", site.folder / "waits.orc")
+    (site.folder / "next.yaml").write_text(NEXT)
+    expect("workers that were taken ahead, before", site.metrics()["orchid_workers_ahead_total"], 0)
+    flow_id = site.orchid("flow", "submit", site.folder / "next.yaml", "--input", "n=3").stdout.strip()
+    wait_for(lambda: site.metrics()["orchid_workers_ahead_total"], lambda count: count == 1, "a worker is taken ahead", site.said)
+    site.orchid("flow", "watch", flow_id)
+    expect("the result", json.loads(site.orchid("flow", "result", flow_id).stdout), [1, 2, 3])
+    expect("workers that were taken ahead", site.metrics()["orchid_workers_ahead_total"], 1)
+
+
 with gateway(PROGRAMS, {**os.environ}) as one:
-    one.add_executor("flow")
+    one.add_executor("flow", "--cores", "2")
     wait_for(lambda: [executor["state"] for host in one.document("hosts")["hosts"] for executor in host["executors"]], bool,
              "an executor is there", one.said)
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", f"-I{SOURCES}/libs/optimiser/include", SOURCES / "tests/unit/optimiser/libraries/as_told.c",
                     "-o", one.folder / "as_told.so"], check=True, timeout=COMMAND_TIMEOUT_S)
     one.orchid("build", HERE / "optimised.cpp", "-o", one.folder / "optimised.orc")
     one.orchid("deploy", one.folder / "optimised.orc")
+    a_worker_is_taken_for_the_next_node(one)
     ours_decide_and_say_why(one)
     wrong_names_are_faults(one)
     a_library_decides(one)

@@ -16,7 +16,9 @@ using std::chrono::milliseconds;
 class Supply final : public WorkerSupply {
  public:
   void want_workers(HolderId holder, unsigned total) override { wanted[holder] = total; }
+  void spare_worker(HolderId holder) override { spares.push_back(holder); }
   void give_back(HolderId, LeaseId) override {}
+  std::vector<HolderId> spares;
   std::map<HolderId, unsigned> wanted;
 };
 

@@ -101,6 +101,9 @@ class FakeRunner final : public CallRunner {
   void expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) override {
     expected.push_back(version->digest);
   }
+  void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override {
+    expect(tenant, version);
+  }
   void cancel(const std::string& invocation) override { cancelled.push_back(invocation); }
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {
     return {.text = running.contains(invocation) ? "so far" : "", .dropped = 0};

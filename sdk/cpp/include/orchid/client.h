@@ -156,8 +156,8 @@ class Client {
   [[nodiscard]] std::vector<FunctionInfo> functions();
   [[nodiscard]] FunctionInfo describe(std::string_view name);
   void remove(std::string_view name);
-  /// An idle worker of yours loads the function ahead of its first call; where there is none,
-  /// nothing happens. Does not wait for it. Error `not_found`.
+  /// A worker of yours loads the function ahead of its first call: an idle one, or one more where
+  /// nobody else wants its place; or none. Does not wait for it. Error `not_found`.
   void load_ahead(std::string_view name);
 
   /// Calls `function` ("N", "N.E", "N@<version>") with raw bytes and waits for its output.

@@ -115,6 +115,9 @@ class CallRunner {
   virtual void start(Call call, CallDone done) = 0;
   /// Calls of this version are likely to come: an idle worker, if there is one, loads it ahead.
   virtual void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) = 0;
+  /// The same of calls that come soon: where no worker is idle one is taken for them, if there is a
+  /// place for it that nobody else wants.
+  virtual void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) = 0;
   /// Asks for a stop; `done` follows with `cancelled`, or with what happened first.
   virtual void cancel(const std::string& invocation) = 0;
   /// The log of a running call so far; empty when it is not running here.

@@ -51,6 +51,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
+  void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
   void cancel(const std::string& invocation) override;
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override;
   [[nodiscard]] std::optional<double> running_progress(
@@ -112,6 +113,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
                                  const KeptWaiting& waits, MonotonicTime now);
   [[nodiscard]] static bool is_awaited(const DispatchPlace& place, const KeptWaiting& waits);
   [[nodiscard]] KeptWaiting kept_waiting(const DispatchFunction& by, MonotonicTime now) const;
+  bool load_at_idle_place(const std::shared_ptr<const FunctionVersion>& version);
   [[nodiscard]] bool is_on_its_way(const DispatchFunction& function) const;
   [[nodiscard]] bool is_waited_for(std::uint64_t number);
   /// False: all that it could ask for has been asked for.
@@ -149,6 +151,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void needs_data(DispatchLane& lane, DispatchCall& call);
 
   // Workers: dispatcher_workers.cpp.
+  [[nodiscard]] std::shared_ptr<const FunctionVersion> take_coming(MonotonicTime now);
   void update_want();
   void lower_want();
   Result<void> open_lane(DispatchPlace& place, std::uint64_t module,
@@ -207,6 +210,12 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   std::shared_ptr<bool> room_came_back_ =
       std::make_shared<bool>(false);  // shared with held answers
 
+  /// A worker was asked for ahead of its calls, which are likely to come until then.
+  struct Coming {
+    std::shared_ptr<const FunctionVersion> version;
+    MonotonicTime until;
+  };
+  std::optional<Coming> coming_;
   Demand demand_;
   unsigned wanted_ = 0;               // as the supply was last told
   unsigned most_wanted_ = 0;          // since the last look

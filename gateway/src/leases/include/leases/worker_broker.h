@@ -111,6 +111,8 @@ class WorkerBroker {
   /// Gives back all that it has.
   void remove_holder(HolderId id, MonotonicTime now);
   void want_workers(HolderId id, unsigned total, MonotonicTime now);
+  /// As WorkerSupply has it.
+  void spare_worker(HolderId id, MonotonicTime now);
   void given_back(HolderId id, LeaseId lease, MonotonicTime now);
   /// The holder cannot use it any more, and wants another one in its place.
   void worker_lost(HolderId id, LeaseId lease, MonotonicTime now);
