@@ -21,6 +21,7 @@
 #include "measured.h"
 #include "orchid/client.h"
 #include "orchid/submitted_flow.h"
+#include "wide_flow.h"
 
 namespace orchid::bench {
 namespace {
@@ -29,21 +30,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int nodes = 10'000;
 constexpr std::chrono::seconds most{120};
-
-std::string wide_flow() {
-  std::string text =
-      "flow: wide\nfunctions: {flow_functions.same: 'u64(u64)'}\ninputs: {n: u64}\nnodes:\n";
-  for (int i = 0; i < nodes; ++i)
-    text += "  n" + std::to_string(i) + ": {kind: call, function: flow_functions.same}\n";
-  text += "edges:\n";
-  for (int i = 0; i < nodes; ++i) text += "- {from: n, to: n" + std::to_string(i) + "}\n";
-  text += "outputs:\n";
-  for (int i = 0; i < nodes; ++i) {
-    const std::string name = std::to_string(i);
-    text.append("  r").append(name).append(": n").append(name).append("\n");
-  }
-  return text;
-}
 
 std::string name_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/comm");
@@ -67,7 +53,7 @@ class Submission {
 
   Result<void> until_half() const {
     const auto end = start_ + most;
-    while (flow_.status().nodes_done < nodes / 2) {
+    while (flow_.progress().nodes_done < nodes / 2) {
       if (Clock::now() > end) return fail(ErrorCode::timed_out, "the flow does not get on");
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -96,7 +82,7 @@ int run(Bench& bench) {
   const auto orchid = must(tests::LocalOrchid::start(PROGRAMS));
   Client client({.gateway = orchid.address(), .token = orchid.token()});
   client.deploy_file("flow_functions", FLOW_FUNCTIONS);
-  const std::string document = wide_flow();
+  const std::string document = wide_flow(nodes);
   const Promise promise{Statistic::p50, {Target::Direction::at_least, 5000}};
   bench.measure({.row = "a submitted flow of 10 000 calls",
                  .unit = "nodes/s",

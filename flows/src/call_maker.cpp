@@ -36,16 +36,22 @@ flow::CallFailed failure_of(const FlowCall& call, const Error& error) {
 }  // namespace
 
 CallMaker::~CallMaker() {
-  for (std::jthread& thread : threads_) thread.request_stop();
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::jthread& thread : threads_) thread.request_stop();
+  }
+  more_.notify_all();
   threads_.clear();
 }
 
 void CallMaker::start(FlowCall call) {
-  const std::lock_guard lock(mutex_);
-  waiting_.push_back(std::move(call));
-  if (idle_ < waiting_.size() && threads_.size() < most_threads_)
-    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
-  changed_.notify_one();
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(call));
+    if (idle_ < waiting_.size() && threads_.size() < most_threads_)
+      threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  }
+  more_.notify_one();  // who wakes up finds the lock free
 }
 
 void CallMaker::stop(const std::string& flow, std::uint64_t number) {
@@ -70,9 +76,9 @@ void CallMaker::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
-    const bool is_some = changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
+    more_.wait(lock, [&] { return !waiting_.empty() || stop.stop_requested(); });
     --idle_;
-    if (!is_some) return;
+    if (waiting_.empty()) return;
     const FlowCall next = std::move(waiting_.front());
     waiting_.pop_front();
     const Name name{next.flow, next.number};

@@ -92,8 +92,9 @@ class CallMaker final : public FlowCaller {
   flow::DataDrops drops_{client_};
   flow::Preparations preparations_{client_};
   std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<FlowCall> waiting_;  // guarded by mutex_, as all below
+  std::condition_variable_any changed_;  // wishes; who pauses looks at them
+  std::condition_variable more_;         // to do
+  std::deque<FlowCall> waiting_;         // guarded by mutex_, as all below
   std::map<Name, Wish> running_;
   std::size_t idle_ = 0;  // threads
   std::vector<std::jthread> threads_;
