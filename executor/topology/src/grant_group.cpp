@@ -216,24 +216,14 @@ bool GrantGroup::enter_version_2(const Options& options, const std::filesystem::
   return false;
 }
 
-namespace {
-
-/// Then a thread that moves itself moves the process. In version 1 the kernel (since 5.5,
-/// cgroup_procs_write_start) takes no lock for that; otherwise it waits for all processors, some 10
-/// to 25 ms.
-bool is_single_threaded() {
-  std::error_code error;
-  const std::filesystem::directory_iterator threads("/proc/self/task", error);
-  return !error && std::distance(begin(threads), end(threads)) == 1;
-}
-
-}  // namespace
-
+/// In version 1 the main thread moves itself alone: the kernel (since 5.5,
+/// cgroup_procs_write_start) takes no lock for that; for a whole process it waits for all
+/// processors, 10 ms to half a second. The group is removed when the process's other threads have
+/// ended.
 void GrantGroup::move_out_of(const Group& group) const {
   if (!group.controllers.empty())
     (void)put(group.parent / "cgroup.subtree_control", group.controllers);
-  if (process_ == ::getpid() && is_single_threaded() && put(group.parent / "tasks", "0") == 0)
-    return;
+  if (process_ == ::getpid() && put(group.parent / "tasks", "0") == 0) return;
   (void)put(group.parent / "cgroup.procs", std::to_string(process_));
 }
 
