@@ -250,8 +250,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Modules of its worker that functions have made, and its client has not asked for.
   std::set<std::string> made_;
   OpenQuestions asked_;
-  std::optional<std::uint64_t> spared_;   // the call that may end; those behind it may not begin
-  MonotonicTime evict_by_;                // that call, too
+  std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
+  MonotonicTime evict_by_;               // that call, too
   std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did
   MonotonicTime ended_by_;                    // that call
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
