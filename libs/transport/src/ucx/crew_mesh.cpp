@@ -1,6 +1,5 @@
 #include "ucx/crew_mesh.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -14,6 +13,7 @@
 #include "transport/crew_end.h"
 #include "transport/payload_rooms.h"
 #include "ucx/frame.h"
+#include "ucx/message_worker.h"
 
 namespace orchid::transport {
 
@@ -36,53 +36,16 @@ Result<void> UcxCrewMesh::start(ucp_context_h context, const Options& options) {
     peer.memory.emplace(std::move(*memory));
     peer.in = memory_of(one.member) + (one.member < member_ ? 0 : CrewLayout::direction_bytes);
   }
-  ucp_worker_params_t parameters{};
-  parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  // One thread at a time: the client's end is driven by whoever waits for an answer.
-  parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  if (auto s = ucx_.worker_create(context, &parameters, &worker_); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "create", s));
-  ucp_worker_attr_t attributes{};
-  attributes.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE;
-  if (auto s = ucx_.worker_query(worker_, &attributes); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "its thread mode", s));
-  if (auto enough = check_thread_mode(parameters.thread_mode, attributes.thread_mode); !enough)
-    return enough;
-  ucp_am_handler_param_t handler{};
-  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  handler.id = message_id;
-  handler.cb = on_message;
-  handler.arg = this;
-  if (auto s = ucx_.worker_set_am_recv_handler(worker_, &handler); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "set its handler", s));
-  if (auto s = ucx_.worker_get_efd(worker_, &wake_descriptor_); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::unsupported, "its wake-up descriptor", s));
-  ::fcntl(wake_descriptor_, F_SETFD, FD_CLOEXEC);  // UCX leaves it to be inherited
-  return {};
+  return open_message_worker(ucx_, context,
+                             {.id = message_id, .callback = on_message, .owner = this}, worker_,
+                             wake_descriptor_);
 }
 
-Result<std::vector<std::byte>> UcxCrewMesh::address() const {
-  ucp_address_t* address = nullptr;
-  std::size_t size = 0;
-  if (auto s = ucx_.worker_get_address(worker_, &address, &size); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "its address", s));
-  const auto* bytes = reinterpret_cast<const std::byte*>(address);
-  std::vector<std::byte> copy(bytes, bytes + size);
-  ucx_.worker_release_address(worker_, address);
-  return copy;
-}
+Result<std::vector<std::byte>> UcxCrewMesh::address() const { return address_of(ucx_, worker_); }
 
 Result<void> UcxCrewMesh::connect(std::uint32_t peer, std::span<const std::byte> address) {
-  ucp_ep_params_t parameters{};
-  parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                          UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  parameters.address = reinterpret_cast<const ucp_address_t*>(address.data());
-  parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  parameters.err_handler = {.cb = on_error, .arg = &at(peer)};
-  if (auto s = ucx_.ep_create(worker_, &parameters, &at(peer).endpoint); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::unreachable, "connect UCX to another member", s));
-  return {};
+  return connect_to(ucx_, worker_, address, {.cb = on_error, .arg = &at(peer)},
+                    "connect UCX to another member", at(peer).endpoint);
 }
 
 void UcxCrewMesh::say_ready(std::uint32_t peer) {

@@ -1,6 +1,5 @@
 #include "ucx/link.h"
 
-#include <fcntl.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "ucx/context.h"
+#include "ucx/message_worker.h"
 
 namespace orchid::transport {
 
@@ -34,54 +34,20 @@ Result<std::unique_ptr<UcxLink>> UcxLink::create(UcxContext& context, const Conn
 }
 
 Result<void> UcxLink::open(ucp_context_h context) {
-  ucp_worker_params_t parameters{};
-  parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  // One thread at a time: a client's lane is driven by whoever waits for an answer.
-  parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  if (auto s = ucx_.worker_create(context, &parameters, &worker_); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "create", s));
-  const auto granted = thread_mode();
-  if (!granted) return fail(granted.error());
-  if (auto enough = check_thread_mode(parameters.thread_mode, *granted); !enough) return enough;
-  ucp_am_handler_param_t handler{};
-  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  handler.id = message_id;
-  handler.cb = on_message;
-  handler.arg = this;
-  if (auto s = ucx_.worker_set_am_recv_handler(worker_, &handler); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "set its handler", s));
-  if (auto s = ucx_.worker_get_efd(worker_, &wake_descriptor_); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::unsupported, "its wake-up descriptor", s));
-  ::fcntl(wake_descriptor_, F_SETFD, FD_CLOEXEC);  // UCX leaves it to be inherited
-  ucp_address_t* address = nullptr;
-  std::size_t size = 0;
-  if (auto s = ucx_.worker_get_address(worker_, &address, &size); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "its address", s));
-  const auto* bytes = reinterpret_cast<const std::byte*>(address);
-  address_.assign(bytes, bytes + size);
-  ucx_.worker_release_address(worker_, address);
+  const MessageHandler handler{.id = message_id, .callback = on_message, .owner = this};
+  if (auto opened = open_message_worker(ucx_, context, handler, worker_, wake_descriptor_); !opened)
+    return opened;
+  auto address = address_of(ucx_, worker_);
+  if (!address) return fail(std::move(address.error()));
+  address_ = std::move(*address);
   return {};
 }
 
-Result<ucs_thread_mode_t> UcxLink::thread_mode() const {
-  ucp_worker_attr_t attributes{};
-  attributes.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE;
-  if (auto s = ucx_.worker_query(worker_, &attributes); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::system, "its thread mode", s));
-  return attributes.thread_mode;
-}
+Result<ucs_thread_mode_t> UcxLink::thread_mode() const { return thread_mode_of(ucx_, worker_); }
 
 Result<void> UcxLink::connect(std::span<const std::byte> peer) {
-  ucp_ep_params_t parameters{};
-  parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                          UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  parameters.address = reinterpret_cast<const ucp_address_t*>(peer.data());
-  parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  parameters.err_handler = {.cb = on_error, .arg = this};
-  if (auto s = ucx_.ep_create(worker_, &parameters, &endpoint_); s != UCS_OK)
-    return fail(ucx_.failure(ErrorCode::unreachable, "connect UCX to the other host", s));
-  return {};
+  return connect_to(ucx_, worker_, peer, {.cb = on_error, .arg = this},
+                    "connect UCX to the other host", endpoint_);
 }
 
 Result<void> UcxLink::wait_for_peer(LaneDeadline deadline) {
