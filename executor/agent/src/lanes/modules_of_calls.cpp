@@ -150,17 +150,22 @@ std::optional<Failure> ModulesOfCalls::fault_of(const LeaseTenant& tenant,
   return std::nullopt;
 }
 
-/// All that it takes of this thread's time is the tenant's.
+/// What it takes of this thread's time is the tenant's.
+template <typename Work>
+void ModulesOfCalls::charge(std::uint32_t tenant, const Work& work) {
+  const MonotonicTime start = clock_now();
+  work();
+  const MonotonicTime end = clock_now();
+  quota_.spend(tenant, end - start, end);
+}
+
 void ModulesOfCalls::make(const LeaseTenant& tenant, std::uint64_t worker,
                           const ServiceRequest& request, const Answer& answer) {
   if (const auto fault = fault_of(tenant, request)) {
     drop_room(makings_[worker]);
     return refuse(worker, request.sequence, *fault, answer);
   }
-  const MonotonicTime start = clock_now();
-  look_at(tenant, worker, request, answer);
-  const MonotonicTime end = clock_now();
-  quota_.spend(tenant.uid, end - start, end);
+  charge(tenant.uid, [&] { look_at(tenant, worker, request, answer); });
 }
 
 void ModulesOfCalls::look_at(const LeaseTenant& tenant, std::uint64_t worker,
@@ -224,15 +229,14 @@ void ModulesOfCalls::specialise(const TenantModule& module, std::uint64_t worker
 /// They are hashed on this thread.
 void ModulesOfCalls::fetched(const TenantModule& module, const Parts& parts, UniqueFd bytes,
                              const Reserved& reserved, const CodeService::Done& done) {
-  const MonotonicTime start = clock_now();
-  compile(module,
-          {.bytes = std::move(bytes),
-           .digest_of_bytes = parts.base,
-           .constants = parts.constants,
-           .spent = nullptr},
-          reserved, done);
-  const MonotonicTime end = clock_now();
-  quota_.spend(module.tenant, end - start, end);
+  charge(module.tenant, [&] {
+    compile(module,
+            {.bytes = std::move(bytes),
+             .digest_of_bytes = parts.base,
+             .constants = parts.constants,
+             .spent = nullptr},
+            reserved, done);
+  });
 }
 
 CodeService::Done ModulesOfCalls::when_made(const Asked& asked, const TenantModule& module,
@@ -262,12 +266,9 @@ void ModulesOfCalls::fetch(const LeaseTenant& tenant, std::uint64_t worker,
         const auto done = when_made(asked, module, answer);
         if (code_.find(module, done)) return;
         if (found->made) return make_again(asked.first, module, std::move(*found), done);
-        const MonotonicTime start = clock_now();
-        if (auto refusal = quota_.refusal(named.tenant, start))
+        if (auto refusal = quota_.refusal(named.tenant, clock_now()))
           return done(fail(std::move(*refusal)));
-        code_.compile(module, std::move(found->bytes), done);
-        const MonotonicTime end = clock_now();
-        quota_.spend(named.tenant, end - start, end);
+        charge(named.tenant, [&] { code_.compile(module, std::move(found->bytes), done); });
       });
 }
 

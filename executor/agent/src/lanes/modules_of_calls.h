@@ -75,6 +75,8 @@ class ModulesOfCalls final : public ModuleService {
   };
   void specialise(const TenantModule& module, std::uint64_t worker, const Parts& parts,
                   const CodeService::Done& done);
+  template <typename Work>
+  void charge(std::uint32_t tenant, const Work& work);
   void fetched(const TenantModule& module, const Parts& parts, UniqueFd bytes,
                const Reserved& reserved, const CodeService::Done& done);
   void fetch(const LeaseTenant& tenant, std::uint64_t worker, const ServiceRequest& request,
