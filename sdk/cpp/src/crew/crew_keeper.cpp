@@ -18,12 +18,15 @@ constexpr std::chrono::milliseconds lease_pause{200};
 
 void CrewCore::keep() {
   Lock lock(mutex_);
-  auto renewal = std::chrono::steady_clock::now() + options_.duration / 3;
+  const auto next_renewal = [this] {
+    return std::chrono::steady_clock::now() + options_.duration / 3;
+  };
+  auto renewal = next_renewal();
   while (!stopping_) {
     // First: what calls ask for may come faster than it can be found.
     if (!wants_lease_ && std::chrono::steady_clock::now() >= renewal) {
       renew(lock);
-      renewal = std::chrono::steady_clock::now() + options_.duration / 3;
+      renewal = next_renewal();
     } else if (!fetches_.empty()) {
       const std::shared_ptr<CrewModule> module = fetches_.front();
       fetches_.pop_front();
@@ -34,7 +37,7 @@ void CrewCore::keep() {
       locate(lock, std::string(locates_.begin()->first));
     } else if (wants_lease_) {
       take_lease(lock);
-      renewal = std::chrono::steady_clock::now() + options_.duration / 3;
+      renewal = next_renewal();
     } else if (!traced_.empty()) {
       tell_traced(lock);
     } else {
