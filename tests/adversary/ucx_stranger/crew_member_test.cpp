@@ -227,6 +227,7 @@ TEST_CASE("the client lends nothing and is never hungry, and who says so in its 
     const auto end = next_of(victim, peer);
     REQUIRE_FALSE(end.has_value());
     CHECK(end.error().message.find("member 0 wrote nonsense") != std::string::npos);
+    CHECK(victim.end->prepare_to_sleep());  // what is wrong stays there, and wakes nobody
   }
 }
 
