@@ -2,6 +2,7 @@
  * member gives leave. */
 #include <string.h>
 
+#include "crew_steps.h"
 #include "orchid/function.h"
 
 struct plan {
@@ -23,13 +24,6 @@ static void halt(orchid_call* call, uint32_t step) {
   while (__atomic_load_n(&room[1], __ATOMIC_ACQUIRE) == 0)
     if (orchid_should_stop(call)) break;
   __atomic_store_n(&room[0], 0, __ATOMIC_RELEASE);
-}
-
-static int32_t give(orchid_call* call, uint64_t sum) {
-  void* output = orchid_output(call, sizeof(sum));
-  if (output == NULL) return ORCHID_ERROR;
-  memcpy(output, &sum, sizeof(sum));
-  return ORCHID_OK;
 }
 
 /* From member to member. Output: the sum of 1 << 8 * step over its steps. */
@@ -71,15 +65,5 @@ ORCHID_ENTRY(halt_join) {
   if (input_size != sizeof(plan)) return ORCHID_BAD_ARGUMENTS;
   memcpy(&plan, input, sizeof(plan));
   if (plan.step == plan.halt_at) halt(call, plan.step);
-  plan.sum += UINT64_C(1) << 8 * plan.step;
-  for (uint32_t i = 0; i < orchid_child_count(call); ++i) {
-    const void* output = NULL;
-    size_t size = 0;
-    uint64_t part = 0;
-    if (orchid_child(call, i, &output, &size) != ORCHID_OK || size != sizeof(part))
-      return ORCHID_ERROR;
-    memcpy(&part, output, size);
-    plan.sum += part;
-  }
-  return give(call, plan.sum);
+  return give_with_children(call, plan.sum + (UINT64_C(1) << 8 * plan.step));
 }

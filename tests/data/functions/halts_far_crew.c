@@ -2,6 +2,7 @@
  * it, at whatever executor they are. */
 #include <string.h>
 
+#include "crew_steps.h"
 #include "orchid/function.h"
 
 struct plan {
@@ -18,13 +19,6 @@ static int32_t halt(orchid_call* call, const struct plan* plan) {
   size_t size = 0;
   if (plan->step != plan->halt_at) return ORCHID_OK;
   return orchid_invoke_inline(call, plan->function, NULL, 0, &output, &size);
-}
-
-static int32_t give(orchid_call* call, uint64_t sum) {
-  void* output = orchid_output(call, sizeof(sum));
-  if (output == NULL) return ORCHID_ERROR;
-  memcpy(output, &sum, sizeof(sum));
-  return ORCHID_OK;
 }
 
 static int32_t read_plan(const void* input, size_t size, struct plan* plan) {
@@ -70,15 +64,5 @@ ORCHID_ENTRY(far_join) {
   int32_t status = read_plan(input, input_size, &plan);
   if (status == ORCHID_OK) status = halt(call, &plan);
   if (status != ORCHID_OK) return status;
-  plan.sum += UINT64_C(1) << 8 * plan.step;
-  for (uint32_t i = 0; i < orchid_child_count(call); ++i) {
-    const void* output = NULL;
-    size_t size = 0;
-    uint64_t part = 0;
-    if (orchid_child(call, i, &output, &size) != ORCHID_OK || size != sizeof(part))
-      return ORCHID_ERROR;
-    memcpy(&part, output, size);
-    plan.sum += part;
-  }
-  return give(call, plan.sum);
+  return give_with_children(call, plan.sum + (UINT64_C(1) << 8 * plan.step));
 }

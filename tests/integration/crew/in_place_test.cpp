@@ -104,27 +104,34 @@ TEST_CASE_FIXTURE(CrewFixture, "wrong use of calls in place is told") {
       ErrorKind::bad_request);
 }
 
-TEST_CASE_FIXTURE(CrewFixture, "the input of a call that begins again is built again") {
-  Crew crew = take({.workers = 2});
+/// Of a call that stays at `member` while one member after the other is lost, so often.
+void check_is_built_again(Crew& crew, unsigned member, unsigned losses) {
   const CrewFunction stay = crew.function(orchid_embedded_stay);
   std::atomic<unsigned> built = 0;
   std::stop_source stop;
   auto stays = std::async(std::launch::async, [&] {
     return error_of([&] {
-      (void)crew.member(1).invoke_in_place(stay,
-                                           [&](std::span<std::byte>) {
-                                             ++built;
-                                             return std::size_t{0};
-                                           },
-                                           {.stop = stop.get_token()});
+      (void)crew.member(member).invoke_in_place(stay,
+                                                [&](std::span<std::byte>) {
+                                                  ++built;
+                                                  return std::size_t{0};
+                                                },
+                                                {.stop = stop.get_token()});
     });
   });
-  REQUIRE(eventually([&] { return built == 1; }));
-  REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(0)), SIGKILL) == 0);
-  CHECK(eventually([&] { return built == 2; }));
+  for (unsigned loss = 1; loss <= losses; ++loss) {
+    REQUIRE(eventually([&] { return built == loss; }));
+    REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(loss - 1)), SIGKILL) == 0);
+  }
+  CHECK(eventually([&] { return built == losses + 1; }));
   stop.request_stop();
   check_clear(stays.get(), ErrorKind::cancelled);
-  CHECK(crew.formations() == 2);
+  CHECK(crew.formations() == losses + 1);
+}
+
+TEST_CASE_FIXTURE(CrewFixture, "the input of a call that begins again is built again") {
+  Crew crew = take({.workers = 2});
+  check_is_built_again(crew, 1, 1);
 }
 
 TEST_CASE_FIXTURE(SpreadFixture,
@@ -168,27 +175,7 @@ TEST_CASE_FIXTURE(SpreadFixture,
 
 TEST_CASE_FIXTURE(SpreadFixture, "input in place is built again when a member elsewhere is lost") {
   Crew crew = take({.workers = 2});
-  const CrewFunction stay = crew.function(orchid_embedded_stay);
-  std::atomic<unsigned> built = 0;
-  std::stop_source stop;
-  auto stays = std::async(std::launch::async, [&] {
-    return error_of([&] {
-      (void)crew.member(2).invoke_in_place(stay,
-                                           [&](std::span<std::byte>) {
-                                             ++built;
-                                             return std::size_t{0};
-                                           },
-                                           {.stop = stop.get_token()});
-    });
-  });
-  for (unsigned loss = 1; loss <= 2; ++loss) {
-    REQUIRE(eventually([&] { return built == loss; }));
-    REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(loss - 1)), SIGKILL) == 0);
-  }
-  CHECK(eventually([&] { return built == 3; }));
-  stop.request_stop();
-  check_clear(stays.get(), ErrorKind::cancelled);
-  CHECK(crew.formations() == 3);
+  check_is_built_again(crew, 2, 2);
 }
 
 }  // namespace orchid::tests

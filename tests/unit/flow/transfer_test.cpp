@@ -112,20 +112,27 @@ TEST_CASE("speed: of two nodes as long as each other the one whose data is far g
         "GiB");
 }
 
-TEST_CASE("the tuner wants to know of objects once, and of those that may have moved again") {
-  const Plan plan = two_data_nodes();
+std::vector<std::unique_ptr<Optimiser>> speed_alone() {
   std::vector<std::unique_ptr<Optimiser>> optimisers;
   optimisers.push_back(make_optimiser({.name = "speed", .options = {}}));
-  Tuner tuner(plan, std::move(optimisers));
+  return optimisers;
+}
+
+/// As a driver tells both of them; `calls` gets those that begin.
+void see_and_apply(Tuner& tuner, Engine& engine, Event event, std::vector<StartCall>& calls) {
+  tuner.see(event, Time{});
+  for (Action& action : engine.apply(std::move(event), Time{})) {
+    tuner.see(action, Time{});
+    if (auto* start = std::get_if<StartCall>(&action)) calls.push_back(std::move(*start));
+  }
+}
+
+TEST_CASE("the tuner wants to know of objects once, and of those that may have moved again") {
+  const Plan plan = two_data_nodes();
+  Tuner tuner(plan, speed_alone());
   Engine engine = Engine::start(plan, {id_of(1), id_of(2)}, {.window = 1}).value();
   std::vector<StartCall> calls;
-  const auto tell = [&](Event event) {
-    tuner.see(event, Time{});
-    for (Action& action : engine.apply(std::move(event), Time{})) {
-      tuner.see(action, Time{});
-      if (auto* start = std::get_if<StartCall>(&action)) calls.push_back(std::move(*start));
-    }
-  };
+  const auto tell = [&](Event event) { see_and_apply(tuner, engine, std::move(event), calls); };
   tell(Tick{});
   tuner.set_hosts({host("a", 2), host("b", 2)});
   // The other node's call is under way.
@@ -145,9 +152,7 @@ TEST_CASE("the tuner wants to know of objects once, and of those that may have m
 
 TEST_CASE("nobody is asked again and again of what is not told") {
   const Plan plan = two_data_nodes();
-  std::vector<std::unique_ptr<Optimiser>> optimisers;
-  optimisers.push_back(make_optimiser({.name = "speed", .options = {}}));
-  Tuner tuner(plan, std::move(optimisers));
+  Tuner tuner(plan, speed_alone());
   Engine engine = Engine::start(plan, {id_of(1), id_of(2)}, {.window = 1}).value();
   for (const Action& action : engine.apply(Tick{}, Time{})) tuner.see(action, Time{});
   REQUIRE(tuner.wanted_objects(engine).size() == 1);
@@ -170,19 +175,11 @@ TEST_CASE("what a function has given goes along the edges of the next node that 
       "edges: [{from: n, to: make1}, {from: n, to: make2}, {from: n, to: make3}, {from: make1, to: "
       "look1}, {from: make2, to: look2}, {from: make3, to: look3}]\n"
       "outputs: {a: look1, b: look2, c: look3}\n");
-  std::vector<std::unique_ptr<Optimiser>> optimisers;
-  optimisers.push_back(make_optimiser({.name = "speed", .options = {}}));
-  Tuner tuner(plan, std::move(optimisers));
+  Tuner tuner(plan, speed_alone());
   tuner.set_hosts({host("a", 2), host("b", 2)});
   Engine engine = Engine::start(plan, {value("u64", "1")}, {.window = 1}).value();
   std::vector<StartCall> calls;
-  const auto tell = [&](Event event) {
-    tuner.see(event, Time{});
-    for (Action& action : engine.apply(std::move(event), Time{})) {
-      tuner.see(action, Time{});
-      if (auto* start = std::get_if<StartCall>(&action)) calls.push_back(std::move(*start));
-    }
-  };
+  const auto tell = [&](Event event) { see_and_apply(tuner, engine, std::move(event), calls); };
   tell(Tick{});
   REQUIRE(plan.nodes[calls.at(0).node].main.function == "make");
   const auto seconds = [&] {
