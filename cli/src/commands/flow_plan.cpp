@@ -14,6 +14,7 @@
 #include "commands/commands.h"
 #include "flow/optimiser.h"
 #include "flow/outlook.h"
+#include "flow/usable_hosts.h"
 #include "flow/values.h"
 #include "flow_run/host_looks.h"
 #include "flows/checked_file.h"
@@ -34,27 +35,6 @@ struct PlanArguments {
   bool offline = false;
   bool by_gateway = false;
 };
-
-struct FreeHost {
-  std::string name;
-  std::uint64_t cores = 0;
-  std::uint64_t free = 0;
-};
-
-std::vector<FreeHost> hosts_of(Client& client) {
-  const Answer answer(client.get("/v1/hosts"));
-  std::vector<FreeHost> hosts;
-  for (const JsonObject& host : answer.root().objects("hosts")) {
-    const auto usable =
-        host.number<std::uint64_t>(host.has("cores_usable") ? "cores_usable" : "cores");
-    const auto taken = host.flag("drained") ? usable : host.number<std::uint64_t>("cores_leased");
-    hosts.push_back({.name = host.text(host.has("name") ? "name" : "hostname"),
-                     .cores = host.number<std::uint64_t>("cores"),
-                     .free = usable - std::min(usable, taken)});
-  }
-  answer.check();
-  return hosts;
-}
 
 /// The median run time of each function's calls through the gateway that it still knows.
 std::map<std::string, double> known_seconds(Client& client, const flow::Plan& plan) {
@@ -82,7 +62,7 @@ std::map<std::string, double> known_seconds(Client& client, const flow::Plan& pl
 /// All that is said.
 struct Prospects {
   flow::Outlook outlook;
-  std::vector<FreeHost> hosts;
+  std::vector<flow::HostSituation> hosts;
   std::string way;  // "lease" or "gateway"
   std::string why;
   std::uint32_t workers = 1;
@@ -111,16 +91,13 @@ Prospects prospects_of(CheckedFile& checked, const PlanArguments& arguments,
   Prospects all;
   flow::OutlookOptions options{.inputs = std::move(inputs)};
   if (checked.client) {
-    all.hosts = hosts_of(*checked.client);
+    all.hosts = flow::look_at_hosts(*checked.client);
     options.seconds = known_seconds(*checked.client, plan);
-    options.hosts = flow::look_at_hosts(*checked.client);
+    options.hosts = all.hosts;
     options.objects = flow::look_at_objects(*checked.client, given_objects(plan, options.inputs));
   }
-  std::uint64_t free = 0;
-  for (const FreeHost& host : all.hosts) free += host.free;
   all.workers = arguments.workers;
-  if (checked.client)
-    all.workers = std::max(1U, std::min(all.workers, static_cast<unsigned>(free)));
+  if (checked.client) all.workers = std::max(1U, std::min(all.workers, free_cores({}, all.hosts)));
   const bool has_deadline = std::ranges::any_of(
       plan.nodes, [](const flow::PlannedNode& node) { return node.deadline.count() != 0; });
   const bool by_gateway = arguments.by_gateway || !checked.needs.empty() || has_constraints(plan);
@@ -149,8 +126,10 @@ void print_text(Shell& shell, const flow::Plan& plan, const Prospects& all) {
                                all.way == "lease" ? "on workers of a lease" : "through the gateway",
                                all.why));
   std::vector<std::string> hosts;
-  for (const FreeHost& host : all.hosts)
-    hosts.push_back(fmt::format("{} ({} of {} cores free)", host.name, host.free, host.cores));
+  for (const flow::HostSituation& host : all.hosts)
+    hosts.push_back(fmt::format("{} ({}{} of {} cores free)", host.name,
+                                host.cluster.empty() ? "" : "in " + host.cluster + ", ",
+                                host.cores_free, host.cores));
   if (!hosts.empty()) shell.print_line(fmt::format("hosts: {}", fmt::join(hosts, ", ")));
   shell.print_line(fmt::format("{} {} run side by side, and {} are under way at most", all.workers,
                                all.workers == 1 ? "call" : "calls", all.window));
@@ -192,8 +171,11 @@ Document document_of(const flow::Plan& plan, const Prospects& all) {
                      {"critical", node.is_critical}});
   }
   Document hosts = Document::array();
-  for (const FreeHost& host : all.hosts)
-    hosts.push_back({{"host", host.name}, {"cores", host.cores}, {"cores_free", host.free}});
+  for (const flow::HostSituation& host : all.hosts)
+    hosts.push_back({{"host", host.name},
+                     {"cluster", host.cluster},
+                     {"cores", host.cores},
+                     {"cores_free", host.cores_free}});
   Document optimisers = Document::array();
   for (const auto& [name, description] : all.optimisers)
     optimisers.push_back({{"optimiser", name}, {"why", description}});

@@ -50,17 +50,21 @@ Advice advice_of(const Json& json) {
 }
 
 Json json_of(const ReadyNode& node) {
-  return {{"node", node.node},
-          {"name", node.name},
-          {"kind", static_cast<int>(node.kind)},
-          {"function", node.function},
-          {"input_bytes", node.input_bytes},
-          {"seconds_to_end", node.seconds_to_end},
-          {"pieces_left", node.pieces_left},
-          {"pieces_total", node.pieces_total},
-          {"open_calls", node.open_calls},
-          {"in_runs", node.in_runs},
-          {"cores_of_call", node.cores_of_call}};
+  Json json{{"node", node.node},
+            {"name", node.name},
+            {"kind", static_cast<int>(node.kind)},
+            {"function", node.function},
+            {"input_bytes", node.input_bytes},
+            {"seconds_to_end", node.seconds_to_end},
+            {"pieces_left", node.pieces_left},
+            {"pieces_total", node.pieces_total},
+            {"open_calls", node.open_calls},
+            {"in_runs", node.in_runs},
+            {"cores_of_call", node.cores_of_call}};
+  if (!node.constraints.kind.empty()) json["host_kind"] = node.constraints.kind;
+  if (!node.constraints.device.empty()) json["device"] = node.constraints.device;
+  if (!node.constraints.cluster.empty()) json["cluster"] = node.constraints.cluster;
+  return json;
 }
 
 ReadyNode node_of(const Json& json) {
@@ -74,7 +78,10 @@ ReadyNode node_of(const Json& json) {
           .pieces_total = json.at("pieces_total").get<std::uint64_t>(),
           .open_calls = json.at("open_calls").get<std::uint32_t>(),
           .in_runs = json.at("in_runs").get<bool>(),
-          .cores_of_call = json.value("cores_of_call", std::uint32_t{0})};
+          .cores_of_call = json.value("cores_of_call", std::uint32_t{0}),
+          .constraints = {.kind = json.value("host_kind", std::string()),
+                          .device = json.value("device", std::string()),
+                          .cluster = json.value("cluster", std::string())}};
 }
 
 Json json_of(const HostSituation& host) {
@@ -87,6 +94,7 @@ Json json_of(const HostSituation& host) {
             {"watts_per_core", host.watts_per_core},
             {"cores_own", host.cores_own}};
   if (host.watts) json["watts"] = *host.watts;
+  if (!host.cluster.empty()) json["cluster"] = host.cluster;
   return json;
 }
 
@@ -99,7 +107,8 @@ HostSituation host_of(const Json& json) {
                      .speed = json.at("speed").get<double>(),
                      .watts = {},
                      .watts_per_core = json.at("watts_per_core").get<double>(),
-                     .cores_own = json.value("cores_own", std::uint32_t{0})};
+                     .cores_own = json.value("cores_own", std::uint32_t{0}),
+                     .cluster = json.value("cluster", std::string())};
   if (json.contains("watts")) host.watts = json.at("watts").get<double>();
   return host;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "flow/transfer.h"
+#include "flow/usable_hosts.h"
 #include "flow/values.h"
 
 namespace orchid::flow {
@@ -89,8 +90,15 @@ class Prospect {
         break;
     }
     one.at_once = options_.at_once;
+    if (const auto free = places_of(node)) one.at_once = std::min(one.at_once, std::max(*free, 1U));
     if (node.window != 0) one.at_once = std::min(one.at_once, node.window);
     if (node.kind == NodeKind::iterate) one.at_once = 1;
+  }
+
+  /// Of a node that may use some hosts only. Nothing: it may use all of them, or none is known.
+  [[nodiscard]] std::optional<std::uint32_t> places_of(const PlannedNode& node) const {
+    if (!chooses_hosts(node.constraints) || options_.hosts.empty()) return std::nullopt;
+    return free_cores(node.constraints, options_.hosts);
   }
 
   static std::string batches_of(const PlannedNode& node) {
@@ -107,6 +115,10 @@ class Prospect {
     if (!node.constraints.kind.empty()) add("on hosts of kind " + node.constraints.kind);
     if (!node.constraints.device.empty())
       add(node.constraints.device == "gpu" ? "on GPUs" : "on cores");
+    if (const auto free = places_of(node))
+      add(*free == 0
+              ? "where no core is free now"
+              : fmt::format("where {} {} free", *free, *free == 1 ? "core is" : "cores are"));
     if (node.cores_of_call != 0)
       add(fmt::format("on a GPU or {} {}, by trial", node.cores_of_call,
                       node.cores_of_call == 1 ? "core" : "cores"));
@@ -188,7 +200,7 @@ class Prospect {
       if (known != options_.objects.end() && !known->hosts.empty()) data.push_back(*known);
     }
     const FirstEnd end = first_end_of(
-        {.data = data, .host_kind = node.constraints.kind, .run_seconds = one.seconds.value_or(0)},
+        {.data = data, .run_seconds = one.seconds.value_or(0), .constraints = node.constraints},
         options_.hosts);
     if (end.host.empty()) return;
     one.why += (one.why.empty() ? "" : "; ") + to_text(end);

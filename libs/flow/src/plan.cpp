@@ -190,8 +190,7 @@ void find_choices_of_devices(Plan& plan) {
     const bool has_one_function = node.kind == NodeKind::call || node.kind == NodeKind::map ||
                                   node.kind == NodeKind::reduce || node.kind == NodeKind::iterate;
     const auto needs = plan.needs.find(node.main.function);
-    // Places are counted on hosts of all kinds: a node that wants one of them has no choice.
-    if (has_one_function && !node.constraints.exist() && needs != plan.needs.end())
+    if (has_one_function && node.constraints.device.empty() && needs != plan.needs.end())
       node.cores_of_call = cores_beside_gpu(needs->second);
   }
 }

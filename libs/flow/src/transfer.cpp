@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "flow/usable_hosts.h"
 #include "foundation/units.h"
 
 namespace orchid::flow {
@@ -17,14 +18,13 @@ bool is_at(const ObjectSituation& object, std::string_view host) {
 /// What is known of a host that only its data is known of: a free core, and no more.
 std::vector<HostSituation> candidates(const CallWithData& call,
                                       const std::vector<HostSituation>& hosts) {
-  std::vector<HostSituation> all;
-  for (const HostSituation& host : hosts)
-    if (call.host_kind.empty() || host.kind == call.host_kind) all.push_back(host);
+  std::vector<HostSituation> all = usable_hosts(call.constraints, hosts);
+  if (chooses_hosts(call.constraints)) return all;  // it may be none that the call may use
   for (const ObjectSituation& object : call.data)
     for (const std::string& name : object.hosts) {
       const bool is_known = std::ranges::find(hosts, name, &HostSituation::name) != hosts.end();
       const bool is_there = std::ranges::find(all, name, &HostSituation::name) != all.end();
-      if (!is_known && !is_there && call.host_kind.empty())
+      if (!is_known && !is_there)
         all.push_back({.name = name, .kind = {}, .cores = 1, .cores_free = 1});
     }
   return all;

@@ -284,7 +284,7 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                          .open_calls = engine.open_calls_of(node),
                          .in_runs = plan_.nodes[node].in_runs,
                          .cores_of_call = plan_.nodes[node].cores_of_call,
-                         .host_kind = plan_.nodes[node].constraints.kind,
+                         .constraints = plan_.nodes[node].constraints,
                          .data = objects_->of(engine.data_at(node))});
   };
   for (const std::uint32_t node : undecided_) show(node);

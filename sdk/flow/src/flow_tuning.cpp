@@ -55,7 +55,8 @@ std::vector<HostSituation> host_situations(std::string_view text) {
                    .cores = number("cores"),
                    .cores_free = drained ? 0 : left(usable, number("cores_leased")),
                    .gpus_free = drained ? 0 : left(number("gpus_usable"), number("gpus_leased")),
-                   .watts = draws ? std::optional(watts->get<double>()) : std::nullopt});
+                   .watts = draws ? std::optional(watts->get<double>()) : std::nullopt,
+                   .cluster = text_of("cluster")});
   }
   return all;
 }

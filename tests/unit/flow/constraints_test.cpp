@@ -73,15 +73,13 @@ TEST_CASE("constraints: a node that says its device leaves nothing to choose") {
   plan.needs["twice"] = "1 core, 1 GPU | 4 cores";
   find_choices_of_devices(plan);
   CHECK(plan.nodes[0].cores_of_call == 0);
-  // Nor does one that says the kind of its hosts: places are counted on all of them.
-  plan.nodes[0].constraints = {.kind = "cpu"};
-  find_choices_of_devices(plan);
-  CHECK(plan.nodes[0].cores_of_call == 0);
-  plan.nodes[0].constraints = {.cluster = "moss"};
-  find_choices_of_devices(plan);
-  CHECK(plan.nodes[0].cores_of_call == 0);
-  plan.nodes[0].constraints = {};
-  find_choices_of_devices(plan);
-  CHECK(plan.nodes[0].cores_of_call == 4);
+  // One that says where its hosts are has a choice there.
+  for (const Constraints& where :
+       {Constraints{.kind = "cpu"}, Constraints{.cluster = "moss"}, Constraints{}}) {
+    plan.nodes[0].constraints = where;
+    plan.nodes[0].cores_of_call = 0;
+    find_choices_of_devices(plan);
+    CHECK(plan.nodes[0].cores_of_call == 4);
+  }
   CHECK(outlook_of(plan, {}).nodes[0].why == "on a GPU or 4 cores, by trial");
 }

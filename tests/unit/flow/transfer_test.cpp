@@ -79,7 +79,7 @@ TEST_CASE("a host without a free core is worth waiting for while the data is wha
 TEST_CASE("a call that must run on another kind of host has all of its data brought there") {
   const auto data = large_and_small();
   const std::vector<HostSituation> hosts{host("a", 2), host("b", 2), host("c", 2, "gpu")};
-  const FirstEnd end = first_end_of({.data = data, .host_kind = "gpu"}, hosts);
+  const FirstEnd end = first_end_of({.data = data, .constraints = {.kind = "gpu"}}, hosts);
   CHECK(end.host == "c");
   CHECK(end.missing == 5 * gib);
   CHECK(to_text(end) == "5.37 s until 5 GiB are on c");

@@ -15,6 +15,7 @@
 //     result: square
 #pragma once
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -64,7 +65,7 @@ struct Constraints {
   std::string device{};   // of the worker: "cores" (without a GPU), "gpu"
   std::string cluster{};  // of the host: its batch system's name
   [[nodiscard]] bool exist() const { return !kind.empty() || !device.empty() || !cluster.empty(); }
-  friend bool operator==(const Constraints&, const Constraints&) = default;
+  friend auto operator<=>(const Constraints&, const Constraints&) = default;
 };
 
 /// One node as it was written. Which fields count depends on the kind.

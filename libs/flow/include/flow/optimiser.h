@@ -30,6 +30,7 @@ struct HostSituation {
   std::optional<double> watts{};  // that it draws now; nothing: it does not report that
   double watts_per_core = 0;      // more, for a core that works; declared
   std::uint32_t cores_own = 0;    // of the free ones, those that the flow itself has by now
+  std::string cluster{};          // whose node it is; empty: of none
 };
 
 /// A data object at a port of a node. None has no bytes, and is on no host, if nobody knows it.
@@ -56,7 +57,7 @@ struct ReadyNode {
   std::uint32_t open_calls = 0;
   bool in_runs = false;             // a call may be given several pieces
   std::uint32_t cores_of_call = 0;  // as PlannedNode has it; 0: no choice of a device
-  std::string host_kind{};          // that its calls must run on; empty: any
+  Constraints constraints{};        // of the hosts that its calls may use: flow/usable_hosts.h
   /// That its calls are given, as far as they have been looked at. A library does not see them.
   std::vector<ObjectSituation> data{};
 };

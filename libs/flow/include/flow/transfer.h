@@ -12,8 +12,8 @@ namespace orchid::flow {
 /// What a call is about to be given, and what is known of its run.
 struct CallWithData {
   const std::vector<ObjectSituation>& data;
-  std::string host_kind{};  // that it must run on; empty: any
   double run_seconds = 0;
+  Constraints constraints{};  // of the hosts that it may use
 };
 
 /// Where it would end first, if it began now.

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "flow/usable_hosts.h"
 #include "optimisers.h"
 
 namespace orchid::flow {
@@ -84,7 +85,7 @@ class DeviceChoice final : public Optimiser {
     Advice advice{.node = node.node, .devices = Devices{}};
     Places gpus{.times = situation.times_of(node.function, "gpu"), .in_runs = node.in_runs};
     Places cores{.times = situation.times_of(node.function, "cpu"), .in_runs = node.in_runs};
-    for (const HostSituation& host : situation.hosts) {
+    for (const HostSituation& host : usable_hosts(node.constraints, situation.hosts)) {
       gpus.count += std::min(host.gpus_free, host.cores_free);  // a GPU's worker has a core, too
       cores.count +=
           (host.cores_free - std::min(host.gpus_free, host.cores_free)) / node.cores_of_call;

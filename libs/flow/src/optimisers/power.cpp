@@ -8,12 +8,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "flow/usable_hosts.h"
 #include "optimisers.h"
 
 namespace orchid::flow {
 namespace {
 
 constexpr std::size_t most_steps = 4096;
+
+bool is_usable(const std::vector<ReadyNode>& nodes, const HostSituation& host) {
+  return nodes.empty() || std::ranges::any_of(nodes, [&](const ReadyNode& node) {
+           return may_use(node.constraints, host);
+         });
+}
 
 class Power final : public Optimiser {
  public:
@@ -26,9 +33,11 @@ class Power final : public Optimiser {
         watts_, watts_per_core_);
   }
   [[nodiscard]] Result<Decided> decide(const Situation& situation) override {
-    // Hosts that are drained or full run none of its calls.
+    // Hosts that are drained or full, or that no node may use, run none of its calls.
     std::vector<HostSituation> hosts = situation.hosts;
-    std::erase_if(hosts, [](const HostSituation& host) { return host.cores_free == 0; });
+    std::erase_if(hosts, [&](const HostSituation& host) {
+      return host.cores_free == 0 || !is_usable(situation.nodes, host);
+    });
     bool is_measured = !hosts.empty();
     // Where it will run is not known: each call is taken for one core of a host that draws nothing
     // else.

@@ -33,8 +33,8 @@ class Speed final : public Optimiser {
     Decided decided;
     for (const ReadyNode& node : situation.nodes) {
       const FirstEnd end = first_end_of({.data = node.data,
-                                         .host_kind = node.host_kind,
-                                         .run_seconds = seconds_of_call(situation, node)},
+                                         .run_seconds = seconds_of_call(situation, node),
+                                         .constraints = node.constraints},
                                         situation.hosts);
       const double seconds = node.seconds_to_end + end.transfer_seconds;
       const double rank = std::clamp(seconds * nanoseconds, 0.0, most);
