@@ -31,6 +31,7 @@ using Json = nlohmann::json;
 using Table = orchid_optimiser_table;
 
 constexpr int driver = 3;
+constexpr std::uint32_t oldest_abi = 1;
 constexpr ByteCount most_memory{256ULL << 20};
 
 void say(const Json& json) {
@@ -57,17 +58,27 @@ Result<void> give_up_rights(const std::filesystem::path& library) {
 }
 
 const char* fault_of(const Table* table) {
-  if (table == nullptr) return "it has no optimiser for version 1 of the ABI";
-  if (table->abi != ORCHID_OPTIMISER_ABI) return "it is made for another version of the ABI than 1";
+  if (table == nullptr) return "it has no optimiser for versions 1 and 2 of the ABI";
+  if (table->abi < oldest_abi || table->abi > ORCHID_OPTIMISER_ABI)
+    return "it is made for another version of the ABI than 1 and 2";
   if (table->name == nullptr || *table->name == '\0') return "its optimiser has no name";
   if (table->decide == nullptr) return "its optimiser has no decide function";
+  return nullptr;
+}
+
+/// Made for an older version, it may know no other one.
+const Table* table_of(decltype(&orchid_optimiser) entry) {
+  for (std::uint32_t abi = ORCHID_OPTIMISER_ABI; abi >= oldest_abi; --abi)
+    if (const Table* const table = entry(abi); table != nullptr) return table;
   return nullptr;
 }
 
 /// A Situation in the words of the ABI, which point into it.
 struct PlainSituation {
   PlainSituation(const Situation& all, const std::vector<orchid_optimiser_option>& options) {
-    for (const ReadyNode& node : all.nodes)
+    for (const ReadyNode& node : all.nodes) {
+      places.push_back({.host_kind = node.constraints.kind.c_str(),
+                        .cluster = node.constraints.cluster.c_str()});
       nodes.push_back({.number = node.node,
                        .name = node.name.c_str(),
                        // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
@@ -79,7 +90,9 @@ struct PlainSituation {
                        .pieces_total = node.pieces_total,
                        .calls_open = node.open_calls,
                        .takes_runs = node.in_runs ? 1U : 0U});
-    for (const HostSituation& host : all.hosts)
+    }
+    for (const HostSituation& host : all.hosts) {
+      clusters.push_back(host.cluster.c_str());
       hosts.push_back({.name = host.name.c_str(),
                        .kind = host.kind.c_str(),
                        .cores_total = host.cores,
@@ -88,6 +101,7 @@ struct PlainSituation {
                        .speed = host.speed,
                        .watts = host.watts.value_or(-1),
                        .watts_per_core = host.watts_per_core});
+    }
     for (const FunctionTimes& one : all.times)
       times.push_back({.function = one.function.c_str(),
                        .host_kind = one.host_kind.c_str(),
@@ -104,13 +118,17 @@ struct PlainSituation {
              .options = options.data(),
              .option_count = options.size(),
              .workers = all.workers,
-             .calls_most = all.window};
+             .calls_most = all.window,
+             .host_clusters = clusters.data(),
+             .node_places = places.data()};
   }
   PlainSituation(const PlainSituation&) = delete;
   PlainSituation& operator=(const PlainSituation&) = delete;
 
   std::vector<orchid_optimiser_node> nodes;
+  std::vector<orchid_optimiser_place> places;
   std::vector<orchid_optimiser_host> hosts;
+  std::vector<const char*> clusters;
   std::vector<orchid_optimiser_times> times;
   orchid_optimiser_situation plain{};
 };
@@ -172,7 +190,7 @@ int run(std::span<char*> words) {
   const auto entry =
       reinterpret_cast<decltype(&orchid_optimiser)>(::dlsym(handle, "orchid_optimiser"));
   if (entry == nullptr) return refuse("it does not export orchid_optimiser");
-  const Table* const table = entry(ORCHID_OPTIMISER_ABI);
+  const Table* const table = table_of(entry);
   if (const char* const fault = fault_of(table); fault != nullptr) return refuse(fault);
   say({{"name", table->name},
        {"description", table->description == nullptr ? "" : table->description}});

@@ -60,6 +60,31 @@ TEST_CASE("a library decides in a process of its own") {
   CHECK(decided->nodes[1] == Advice{.node = 5, .priority = 1, .why = "as_told: 1 left"});
 }
 
+TEST_CASE("a library sees the clusters of hosts, and where nodes may run") {
+  auto optimiser = open_as_told("places");
+  REQUIRE_MESSAGE(optimiser.has_value(), optimiser.error().message);
+  Situation situation = two_nodes();
+  situation.hosts[0].cluster = "moss";
+  situation.hosts.push_back({.name = "b", .kind = "cpu", .cores = 2, .cores_free = 2});
+  situation.nodes[0].constraints = {.kind = "cpu", .cluster = "moss"};
+  const auto decided = (*optimiser)->decide(situation);
+  REQUIRE_MESSAGE(decided.has_value(), decided.error().message);
+  CHECK(decided->nodes[0].why == "as_told: 1 hosts of 'moss', kind 'cpu'");
+  CHECK(decided->nodes[1].why == "as_told: 1 hosts of '', kind ''");
+}
+
+TEST_CASE("a library of the version before is served, with what it knew") {
+  auto optimiser = open_library(PROGRAM, {.name = FIRST_ABI, .options = {}}, "/");
+  REQUIRE_MESSAGE(optimiser.has_value(), optimiser.error().message);
+  Situation situation = two_nodes();
+  situation.hosts.push_back(
+      {.name = "b", .kind = "cpu", .cores = 3, .cores_free = 3, .cluster = "moss"});
+  const auto decided = (*optimiser)->decide(situation);
+  REQUIRE_MESSAGE(decided.has_value(), decided.error().message);
+  REQUIRE(decided->nodes.size() == 1);
+  CHECK(decided->nodes[0].why == "first: runs, 3 cores free on b");
+}
+
 TEST_CASE("a library that lies is told what it has said") {
   CHECK(trouble_of("no_calls") == "cuts the 96 pieces that are left of node 'runs' into 0 calls");
   CHECK(trouble_of("many_calls") ==
@@ -98,6 +123,6 @@ TEST_CASE("what is no optimiser is refused before the flow runs, with the reason
     return opened.error().message;
   };
   CHECK(fault_of("/nowhere/mine.so").find("cannot open shared object file") != std::string::npos);
-  CHECK(fault_of(OTHER_ABI).find("made for another version of the ABI than 1") !=
+  CHECK(fault_of(OTHER_ABI).find("made for another version of the ABI than 1 and 2") !=
         std::string::npos);
 }

@@ -10,9 +10,10 @@
 extern "C" {
 #endif
 
-/* Raised when something below changes its meaning. Fields are only added, at the end of the structs
- * that Orchid fills. */
-#define ORCHID_OPTIMISER_ABI 1
+/* Raised when something below changes its meaning, or when fields are added, which come at the end
+ * of the situation alone: the structs that it points to have the same size for ever. A library of
+ * version 1 is served still. 2: the situation has `host_clusters` and `node_places`. */
+#define ORCHID_OPTIMISER_ABI 2
 
 /* Strings and structs live during the call only. */
 
@@ -41,6 +42,12 @@ struct orchid_optimiser_node {
   uint32_t takes_runs; /* 1: a call may be given several pieces */
 };
 
+/* Which hosts a node's calls may use. */
+struct orchid_optimiser_place {
+  const char* host_kind; /* "": any */
+  const char* cluster;   /* the name of the hosts' cluster; "": any */
+};
+
 /* What calls of a function have taken in this flow. */
 struct orchid_optimiser_times {
   const char* function;
@@ -67,6 +74,9 @@ struct orchid_optimiser_situation {
   size_t option_count;
   uint32_t workers;    /* that run calls side by side */
   uint32_t calls_most; /* that may be open */
+  /* Since version 2: */
+  const char* const* host_clusters;                 /* as many as hosts; "": it is in none */
+  const struct orchid_optimiser_place* node_places; /* as many as nodes */
 };
 
 /* What is said of a node, or'ed together in `says`. */
@@ -93,7 +103,7 @@ struct orchid_optimiser_decision {
 };
 
 struct orchid_optimiser_table {
-  uint32_t abi; /* ORCHID_OPTIMISER_ABI */
+  uint32_t abi; /* ORCHID_OPTIMISER_ABI, or an earlier one */
   const char* name;
   const char* description; /* for `orchid flow plan`; may be null */
   /* 0: decided. Anything else: it cannot, and is not asked again. Called by one thread. */
@@ -102,8 +112,9 @@ struct orchid_optimiser_table {
   void* state; /* given to `decide`; null if it needs none */
 };
 
-/* The one function of the library. `abi` is the caller's; null: the library cannot serve it. What
- * it returns lives as long as the process. */
+/* The one function of the library. `abi` is what the caller can serve; null: the library cannot use
+ * it, and is asked once more with the version before. What it returns lives as long as the process.
+ */
 const struct orchid_optimiser_table* orchid_optimiser(uint32_t abi);
 
 #ifdef __cplusplus

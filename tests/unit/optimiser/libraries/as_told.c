@@ -41,6 +41,14 @@ static int decide(void* state, const struct orchid_optimiser_situation* situatio
       advice->says |= ORCHID_OPTIMISER_HOST;
       advice->host = 12;
     }
+    if (strcmp(act, "places") == 0) {
+      size_t usable = 0;
+      for (size_t j = 0; j < situation->host_count; ++j)
+        usable += strcmp(situation->node_places[i].cluster, situation->host_clusters[j]) == 0;
+      snprintf(advice->why, sizeof advice->why, "%lu hosts of '%s', kind '%s'",
+               (unsigned long)usable, situation->node_places[i].cluster,
+               situation->node_places[i].host_kind);
+    }
     if (strcmp(act, "opens_files") == 0 && access("/etc/passwd", R_OK) == 0) {
       FILE* const file = fopen("/etc/passwd", "r");
       snprintf(advice->why, sizeof advice->why, file ? "reads files" : "reads no files");
