@@ -15,6 +15,7 @@
 
 #include "arrivals.h"
 #include "flow/devices.h"
+#include "flow/plan.h"
 #include "flow_run/flow_data.h"
 #include "flow_run/preparations.h"
 #include "orchid/client.h"
@@ -51,8 +52,8 @@ class FlowCaller {
   /// by `start`.
   virtual void forget(const std::string& flow) = 0;
   /// What a node needs that comes next: see flow::Preparations. Does not wait.
-  virtual void prepare(const std::string& /*flow*/, const std::vector<std::string>& /*functions*/,
-                       std::vector<DataId> /*data*/) {}
+  virtual void prepare(const std::string& /*flow*/, const flow::Plan& /*plan*/,
+                       const flow::PlannedNode& /*node*/, std::vector<DataId> /*data*/) {}
   /// A node has made the object, and nobody needs it any more.
   virtual void drop(const DataId& data) = 0;
 };
@@ -70,9 +71,9 @@ class CallMaker final : public FlowCaller {
   void stop(const std::string& flow, std::uint64_t number) override;
   void forget(const std::string& flow) override;
   void drop(const DataId& data) override { drops_.drop(data); }
-  void prepare(const std::string& flow, const std::vector<std::string>& functions,
+  void prepare(const std::string& flow, const flow::Plan& plan, const flow::PlannedNode& node,
                std::vector<DataId> data) override {
-    preparations_.add(flow, functions, std::move(data));
+    preparations_.add(flow, plan, node, std::move(data));
   }
 
  private:

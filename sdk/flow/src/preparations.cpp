@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "flow/usable_hosts.h"
+#include "flow_run/host_looks.h"
 #include "protocol/data_id.h"
 
 namespace orchid::flow {
@@ -20,10 +22,20 @@ constexpr std::size_t most_remembered = 4096;
 /// Functions, and nodes' objects; more come too late for their calls.
 constexpr std::size_t most_waiting = 64;
 
-}  // namespace
+using BytesAt = std::map<std::string, std::uint64_t>;  // by the host's name
 
+BytesAt bytes_at_hosts(const std::vector<DataInfo>& objects) {
+  BytesAt bytes;
+  for (const DataInfo& one : objects)
+    for (const std::string& host : one.hosts) bytes[host] += one.size;
+  return bytes;
+}
+
+/// The exact names of what a node calls, each once. None if it names a cluster: a worker of another
+/// one might load them.
 std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& node) {
   std::vector<std::string> functions;
+  if (!node.constraints.cluster.empty()) return functions;
   for (const PlannedCall* call :
        {&node.partition, &node.main, &node.if_false, &node.until, &node.merge}) {
     if (!call->exists()) continue;
@@ -33,19 +45,23 @@ std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& no
   return functions;
 }
 
-void Preparations::add(const std::string& flow, const std::vector<std::string>& functions,
+}  // namespace
+
+void Preparations::add(const std::string& flow, const Plan& plan, const PlannedNode& node,
                        std::vector<DataId> data) {
   const auto now = std::chrono::steady_clock::now();
   if (loaded_.size() >= most_remembered) loaded_.clear();
-  for (const std::string& function : functions) {
+  for (const std::string& function : functions_ahead(plan, node)) {
     const auto known = loaded_.find(function);
     if (known != loaded_.end() && now - known->second < load_again) continue;
     if (!put({.flow = flow, .function = function, .data = {}})) return;
     loaded_.insert_or_assign(function, now);
   }
-  if (data.size() < 2) return;  // a call runs where its one object is
+  // A call that may run anywhere does so where its one object is.
+  if (data.size() < (chooses_hosts(node.constraints) ? 1 : 2)) return;
   data.resize(std::min(data.size(), most_objects));
-  (void)put({.flow = flow, .function = {}, .data = std::move(data)});
+  (void)put(
+      {.flow = flow, .function = {}, .data = std::move(data), .constraints = node.constraints});
 }
 
 void Preparations::forget(const std::string& flow) {
@@ -74,7 +90,7 @@ void Preparations::do_all() {
     waiting_.pop_front();
     lock.unlock();
     if (next.function.empty())
-      bring_together(next.data);
+      bring_together(next);
     else
       load(next.function);
     lock.lock();
@@ -89,11 +105,17 @@ void Preparations::load(const std::string& function) {
   }
 }
 
-void Preparations::bring_together(const std::vector<DataId>& data) {
+std::string Preparations::host_for(const std::vector<DataInfo>& objects,
+                                   const Constraints& constraints) {
+  if (!chooses_hosts(constraints)) return host_with_most(objects);
+  return host_with_most(objects, usable_hosts(constraints, look_at_hosts(client_)));
+}
+
+void Preparations::bring_together(const Waiting& next) {
   try {
     std::vector<DataInfo> objects;
-    for (const DataId& one : data) objects.push_back(client_.describe_data(to_string(one)));
-    const std::string host = host_with_most(objects);
+    for (const DataId& one : next.data) objects.push_back(client_.describe_data(to_string(one)));
+    const std::string host = host_for(objects, next.constraints);
     if (host.empty()) return;
     for (const DataInfo& one : objects) {
       const auto is_at = [&](const std::vector<std::string>& hosts) {
@@ -108,11 +130,20 @@ void Preparations::bring_together(const std::vector<DataId>& data) {
 }
 
 std::string host_with_most(const std::vector<DataInfo>& objects) {
-  std::map<std::string, std::uint64_t> bytes;
-  for (const DataInfo& one : objects)
-    for (const std::string& host : one.hosts) bytes[host] += one.size;
+  const BytesAt bytes = bytes_at_hosts(objects);
   const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
   return most == bytes.end() ? std::string() : most->first;
+}
+
+std::string host_with_most(const std::vector<DataInfo>& objects,
+                           const std::vector<HostSituation>& hosts) {
+  const BytesAt bytes = bytes_at_hosts(objects);
+  const auto worth = [&](const HostSituation& host) {
+    const auto found = bytes.find(host.name);
+    return std::pair(found == bytes.end() ? 0 : found->second, host.cores_free);
+  };
+  const auto most = std::ranges::max_element(hosts, {}, worth);
+  return most == hosts.end() ? std::string() : most->name;
 }
 
 }  // namespace orchid::flow

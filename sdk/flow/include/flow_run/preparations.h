@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "flow/engine.h"
+#include "flow/optimiser.h"
 #include "flow/plan.h"
 #include "foundation/background_thread.h"
 #include "orchid/client.h"
 
 namespace orchid::flow {
-
-/// The exact names of what a node calls, each once.
-[[nodiscard]] std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& node);
 
 /// Used by one thread, and does its work on another one. What cannot be done is left: calls do it
 /// themselves when they run. What was not begun when it ends is not done, nor what does not fit
@@ -29,9 +27,11 @@ class Preparations {
   Preparations(const Preparations&) = delete;
   Preparations& operator=(const Preparations&) = delete;
 
-  /// Workers load the functions, each once a minute at most. Of several objects copies go to the
-  /// host that has most of their bytes, since a call that is given them runs there.
-  void add(const std::string& flow, const std::vector<std::string>& functions,
+  /// Workers load what the node calls, each function once a minute at most. Of several objects
+  /// copies go to the host that has most of their bytes, since a call that is given them runs
+  /// there. Where the node says which hosts it may use, it is one of these. If it names a cluster
+  /// nothing is loaded: a worker of another one might do it.
+  void add(const std::string& flow, const Plan& plan, const PlannedNode& node,
            std::vector<DataId> data);
   /// What was not begun for the flow is not done.
   void forget(const std::string& flow);
@@ -41,12 +41,15 @@ class Preparations {
     std::string flow;
     std::string function;  // empty: `data` is to be brought together
     std::vector<DataId> data;
+    Constraints constraints{};  // of the hosts to which it may be brought
   };
   /// False: there is no room.
   [[nodiscard]] bool put(Waiting next);
   void do_all();
   void load(const std::string& function);
-  void bring_together(const std::vector<DataId>& data);
+  void bring_together(const Waiting& objects);
+  [[nodiscard]] std::string host_for(const std::vector<DataInfo>& objects,
+                                     const Constraints& constraints);
 
   Client& client_;
   std::map<std::string, std::chrono::steady_clock::time_point> loaded_;  // and when
@@ -60,5 +63,10 @@ class Preparations {
 /// Of some objects, and where they are: the host with most of the bytes; of those with as many the
 /// first. Empty: none has any.
 [[nodiscard]] std::string host_with_most(const std::vector<DataInfo>& objects);
+
+/// The same among `hosts`; if none of them has any, the one with most free cores. Empty: there is
+/// no host.
+[[nodiscard]] std::string host_with_most(const std::vector<DataInfo>& objects,
+                                         const std::vector<HostSituation>& hosts);
 
 }  // namespace orchid::flow
