@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "call_failure.h"
+#include "call_slots.h"
 #include "flow_run/flow_calls.h"
 #include "flow_run/flow_data.h"
+#include "flow_run/host_looks.h"
 #include "flow_run/preparations.h"
-#include "free_cores.h"
 
 namespace orchid::flow {
 namespace {
@@ -57,8 +58,7 @@ class GatewayCalls final : public FlowCalls {
       waiting_.push_back({.call = call,
                           .deadline = node.deadline,
                           .at_most_once = is_at_most_once(node.retry),
-                          .host_kind = node.constraints.kind,
-                          .cluster = node.constraints.cluster,
+                          .constraints = node.constraints,
                           .key = {}});
     }
     filled_.notify_one();
@@ -85,18 +85,18 @@ class GatewayCalls final : public FlowCalls {
     StartCall call;
     std::chrono::nanoseconds deadline;  // 0: none of its own
     bool at_most_once;
-    std::string host_kind;  // as InvokeOptions has it, and the next
-    std::string cluster;
+    Constraints constraints;
     std::string key;  // empty: that of its work
     [[nodiscard]] bool is_timed() const { return deadline.count() != 0; }
   };
 
   /// A deadline counts from the hand-over, and where workers are few a call waits behind others
-  /// then. So no more of those that have one are handed over than there are cores for.
+  /// then. So no more of those that have one are handed over than there are cores for where they
+  /// may run.
   [[nodiscard]] auto first_that_may_start() {
-    const bool has_room = timed_ < std::max(slots_, 1U);
-    return std::ranges::find_if(
-        waiting_, [has_room](const Waiting& one) { return has_room || !one.is_timed(); });
+    return std::ranges::find_if(waiting_, [this](const Waiting& one) {
+      return !one.is_timed() || slots_.has_room(one.constraints);
+    });
   }
 
   void work(const std::stop_token& stop) {
@@ -120,7 +120,7 @@ class GatewayCalls final : public FlowCalls {
     waiting_.erase(first);
     const std::uint64_t number = next.call.call.number;
     running_.insert(number);
-    timed_ += next.is_timed() ? 1 : 0;
+    if (next.is_timed()) slots_.begin(next.constraints);
     // That of the attempt before, if that was lost from sight: what it has started is found.
     if (auto lost = lost_.extract(next.call.work); !lost.empty())
       next.key = std::move(lost.mapped());
@@ -130,22 +130,19 @@ class GatewayCalls final : public FlowCalls {
     lock.lock();
     running_.erase(number);
     stopped_.erase(number);
-    timed_ -= next.is_timed() ? 1 : 0;
-    if (next.is_timed()) filled_.notify_all();
+    if (!next.is_timed()) return;
+    slots_.end(next.constraints);
+    filled_.notify_all();
   }
 
   /// Leaves the lock meanwhile.
   void look_for_cores(std::unique_lock<std::mutex>& lock) {
     looked_ = Clock::now();
-    const unsigned before = timed_;
+    const CallSlots::Counts before = slots_.running();
     lock.unlock();
-    unsigned free = 0;
-    try {
-      free = free_cores(client_.get("/v1/hosts"));
-    } catch (const Error&) {  // the calls tell what is wrong
-    }
+    std::vector<HostSituation> hosts = look_at_hosts(client_);
     lock.lock();
-    slots_ = free + std::min(before, timed_);  // those that began meanwhile may have no core yet
+    slots_.see(std::move(hosts), before);
     filled_.notify_all();
   }
 
@@ -157,9 +154,9 @@ class GatewayCalls final : public FlowCalls {
     InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
                           .idempotency_key = next.key,
                           .signature = next.call.function->signature,
-                          .host_kind = next.host_kind,
+                          .host_kind = next.constraints.kind,
                           .device = wanted_device(next.call.device),
-                          .cluster = next.cluster,
+                          .cluster = next.constraints.cluster,
                           .data = references_to(next.call.data),
                           .at_most_once = next.at_most_once};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
@@ -249,8 +246,7 @@ class GatewayCalls final : public FlowCalls {
   std::set<std::uint64_t> running_;     // numbers of calls
   std::set<std::uint64_t> stopped_;     // of those that run
   std::map<WorkId, std::string> lost_;  // keys of attempts that were lost from sight
-  unsigned timed_ = 0;                  // calls with a deadline that run
-  unsigned slots_ = 1;                  // so many of them may
+  CallSlots slots_;                     // of calls with a deadline
   Clock::time_point looked_ = Clock::now() - look_again;
   std::vector<std::jthread> threads_;
 };

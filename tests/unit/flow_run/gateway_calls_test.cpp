@@ -226,17 +226,16 @@ TEST_CASE("a call that waits for a core begins when one is found, though none ha
   CHECK(std::holds_alternative<Answered>(events.next()));
 }
 
-TEST_CASE("no more calls with a deadline are handed over than there are cores for") {
-  // One core is free. A call ends when the test says so; the fake serves one request at a time, so
-  // that calls are answered "accepted" and asked for again.
+/// How many of six calls with a deadline run side by side at most. A call ends when it is asked
+/// for; the fake serves one request at a time, so that calls are answered "accepted" first.
+std::size_t most_at_once(const std::string& node, const std::string& hosts) {
   std::mutex mutex;
   std::set<std::string> running;  // under the mutex, as the next two
   std::size_t most = 0;
   std::size_t number = 0;
   FakeGateway gateway([&](const FakeRequest& request) -> FakeAnswer {
     const std::lock_guard lock(mutex);
-    if (request.target == "/v1/hosts")
-      return {.body = R"({"hosts":[{"cores":2,"cores_leased":1}]})"};
+    if (request.target == "/v1/hosts") return {.body = hosts};
     if (is_call(request)) {
       const std::string id = "i-" + std::to_string(++number);
       running.insert(id);
@@ -251,7 +250,7 @@ TEST_CASE("no more calls with a deadline are handed over than there are cores fo
     return {.body = R"({"id":")" + id + R"(","function":"f","state":"done","outcome":"ok"})"};
   });
   Client client({.gateway = gateway.address()});
-  const Plan plan = plan_of_one(", deadline: 5s");
+  const Plan plan = plan_of_one(", deadline: 50s" + node);
   const auto inbox = std::make_shared<FlowInbox>();
   Events events(*inbox);
   const auto calls = calls_by_gateway(client, plan, {.threads = 8}, inbox);
@@ -265,8 +264,18 @@ TEST_CASE("no more calls with a deadline are handed over than there are cores fo
     if (const auto* failed = std::get_if<CallFailed>(&event)) FAIL_CHECK(failed->message);
   }
   const std::lock_guard lock(mutex);
-  CHECK(most == 1);
-  CHECK(calls_of(gateway).front().header("orchid-deadline-ms") == "5000");
+  CHECK(calls_of(gateway).front().header("orchid-deadline-ms") == "50000");
+  return most;
+}
+
+TEST_CASE("no more calls with a deadline are handed over than there are cores for") {
+  CHECK(most_at_once("", R"({"hosts":[{"cores":2,"cores_leased":1}]})") == 1);
+}
+
+TEST_CASE("for calls that name a cluster its cores count, and not free ones of another cluster") {
+  const std::string hosts =
+      R"({"hosts":[{"cluster":"fern","cores":9},{"cluster":"moss","cores":2,"cores_leased":1}]})";
+  CHECK(most_at_once(", constraints: {cluster: moss}", hosts) == 1);
 }
 
 }  // namespace orchid::flow
