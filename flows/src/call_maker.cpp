@@ -45,7 +45,7 @@ void CallMaker::start(FlowCall call) {
   waiting_.push_back(std::move(call));
   if (idle_ < waiting_.size() && threads_.size() < most_threads_)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
-  changed_.notify_one();
+  filled_.notify_one();
 }
 
 void CallMaker::stop(const std::string& flow, std::uint64_t number) {
@@ -54,7 +54,6 @@ void CallMaker::stop(const std::string& flow, std::uint64_t number) {
                 [&](const FlowCall& one) { return one.flow == flow && one.number == number; });
   if (const auto found = running_.find({flow, number}); found != running_.end())
     found->second = Wish::cancel;
-  changed_.notify_all();
 }
 
 void CallMaker::forget(const std::string& flow) {
@@ -63,14 +62,13 @@ void CallMaker::forget(const std::string& flow) {
   std::erase_if(waiting_, [&](const FlowCall& one) { return one.flow == flow; });
   for (auto& [name, wish] : running_)
     if (name.first == flow && wish == Wish::answer) wish = Wish::forget;
-  changed_.notify_all();
 }
 
 void CallMaker::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
-    const bool is_some = changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
+    const bool is_some = filled_.wait(lock, stop, [this] { return !waiting_.empty(); });
     --idle_;
     if (!is_some) return;
     const FlowCall next = std::move(waiting_.front());
@@ -160,7 +158,7 @@ CallMaker::Wish CallMaker::wish_for(const FlowCall& call, const std::stop_token&
 /// Or until the process ends.
 void CallMaker::pause(milliseconds time, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, stop, time, [] { return false; });
+  pausing_.wait_for(lock, stop, time, [] { return false; });
 }
 
 }  // namespace orchid::flows

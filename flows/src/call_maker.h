@@ -94,7 +94,9 @@ class CallMaker final : public FlowCaller {
   flow::DataDrops drops_{client_};
   flow::Preparations preparations_{client_};
   std::mutex mutex_;
-  std::condition_variable_any changed_;
+  std::condition_variable_any filled_;
+  /// Apart, and told nothing: a thread that pauses has a call, and takes no other one.
+  std::condition_variable_any pausing_;
   std::deque<FlowCall> waiting_;  // guarded by mutex_, as all below
   std::map<Name, Wish> running_;
   std::size_t idle_ = 0;  // threads
