@@ -26,8 +26,23 @@ constexpr milliseconds flow_patience{15'000};
 constexpr milliseconds flow_pause{200};
 
 std::string flow_path(const std::string& id) { return "/v1/flows/" + percent_encode(id); }
-/// Without nodes, of which there may be very many.
-std::string brief_path(const std::string& id) { return flow_path(id) + "?nodes=none"; }
+/// What `ask` gives when it is told to leave out nodes, of which there may be very many. A gateway
+/// from before these words refuses them, and is asked for all of it.
+template <typename Ask>
+auto briefly(Ask ask) {
+  constexpr int bad_request = 400;
+  try {
+    return ask("nodes=none");
+  } catch (const Error& error) {
+    if (error.http_status() != bad_request) throw;
+  }
+  return ask("");
+}
+
+std::string with_query(const std::string& target, const std::string& query) {
+  if (query.empty()) return target;
+  return target + (target.find('?') == std::string::npos ? "?" : "&") + query;
+}
 
 /// The process that runs the flow is being started again; and so may be the gateway, if it has
 /// answered before.
@@ -76,13 +91,15 @@ SubmittedFlow Client::submit_flow(const FlowSubmission& flow) {
   const std::string key =
       flow.idempotency_key.empty() ? "sdk-" + random_hex(16) : flow.idempotency_key;
   // With its key it may be sent again.
-  const sdk::HttpResponse response = patiently([&] {
-    return session_->request(
-        {.method = "POST",
-         .target = "/v1/flows?nodes=none",
-         .headers = {"Content-Type: application/json", "Idempotency-Key: " + key},
-         .body = as_bytes(body),
-         .timeout = sdk::Session::longest_answer});
+  const sdk::HttpResponse response = briefly([&](const std::string& query) {
+    return patiently([&] {
+      return session_->request(
+          {.method = "POST",
+           .target = with_query("/v1/flows", query),
+           .headers = {"Content-Type: application/json", "Idempotency-Key: " + key},
+           .body = as_bytes(body),
+           .timeout = sdk::Session::longest_answer});
+    });
   });
   return {session_, sdk::parse_flow(response.text()).id};
 }
@@ -98,7 +115,10 @@ FlowStatus SubmittedFlow::status() const {
 }
 
 FlowStatus SubmittedFlow::progress() const {
-  return sdk::parse_flow(patiently([&] { return session_->get(brief_path(id_)); }).text());
+  return sdk::parse_flow(briefly([&](const std::string& query) {
+                           return patiently(
+                               [&] { return session_->get(with_query(flow_path(id_), query)); });
+                         }).text());
 }
 
 FlowStatus SubmittedFlow::wait(milliseconds timeout) const {
@@ -106,11 +126,14 @@ FlowStatus SubmittedFlow::wait(milliseconds timeout) const {
   for (bool has_answered = false;; has_answered = true) {
     const auto left = std::chrono::ceil<milliseconds>(end - Steady::now());
     const auto poll = std::clamp(left, milliseconds(0), longest_flow_poll);
-    const std::string target = brief_path(id_) + "&wait=" + std::to_string(poll.count()) + "ms";
+    const std::string wait = "wait=" + std::to_string(poll.count()) + "ms";
     FlowStatus status = sdk::parse_flow(
-        patiently([&] { return session_->get(target, poll + sdk::Session::default_timeout); },
-                  has_answered)
-            .text());
+        briefly([&](const std::string& query) {
+          const std::string target = with_query(with_query(flow_path(id_), wait), query);
+          return patiently(
+              [&] { return session_->get(target, poll + sdk::Session::default_timeout); },
+              has_answered);
+        }).text());
     if (status.has_ended() || poll >= left) return status;
   }
 }
