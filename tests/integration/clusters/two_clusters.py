@@ -1,6 +1,7 @@
 """One gateway with two real clusters side by side: their nodes have the same names, and a flow has a node on each."""
 import json
 import pathlib
+import subprocess
 
 from processes import expect
 from site_of_pilots import orchid_beside
@@ -124,10 +125,11 @@ def a_call_waits_for_its_cluster(site):
     return call
 
 
-def it_has_run_there(site, call):
-    wait_until(lambda: call_of(site, call)["state"] == "done", "the call that has waited ends", lambda: json.dumps(call_of(site, call)), 60)
+def it_has_run_there(site, call, why=lambda: ""):
+    wait_until(lambda: call_of(site, call)["state"] == "done", "the call that has waited ends", lambda: json.dumps(call_of(site, call)) + why(), 60)
     ended = call_of(site, call)
-    expect((ended["outcome"], ended["node"], ended["cluster"]) == ("ok", hosts_by_cluster(site)[OTHER], OTHER), f"it ran in its cluster: {ended}")
+    expect((ended["outcome"], ended["cluster"]) == ("ok", OTHER), f"it ran in its cluster: {ended}")
+    return ended
 
 
 def an_unknown_cluster_is_refused(site, clusters):
@@ -154,6 +156,7 @@ def nodes_are_in_their_clusters(site):
         file.write_text(PLACED.format(first=first, second=second))
         planned = site.orchid("flow", "plan", file, "--input", f"cells={CELLS}").stdout
         expect(f"in the cluster {first}" in planned and f"in the cluster {second}" in planned, f"the plan says where: {planned}")
+        expect(all(f"{host} (in {name}, " in planned for name, host in found.items()), f"and which host is in which: {planned}")
         flow = site.orchid("flow", "submit", file, "--input", f"cells={CELLS}").stdout.strip()
         wait_until(lambda: json.loads(site.orchid("flow", "show", "--json", flow).stdout)["state"] in ("done", "failed"), "the flow ends",
                    lambda: site.orchid("flow", "logs", flow).stdout + site.said(), 90)
@@ -165,6 +168,23 @@ def nodes_are_in_their_clusters(site):
     expect({one["entry"]: one["node"] for one in calls} == {"fill": found[OTHER], "total": found["orchid"]}, f"in the foreground, too: {calls}")
 
 
+def a_keeper_of_its_own_meets_a_clusters_demand(site, second):
+    """The gateway makes no pilots there by itself."""
+    second.clear()
+    wait_until(lambda: OTHER not in hosts_by_cluster(site), "its pilot has gone", lambda: json.dumps(site.hosts()), 60)
+    command = [site.programs / "orchid", "pilot", "keep", "--partition", "idle", "--address", site.address, "--host-identity", "node",
+               "--scheduling", "normal", "--idle-time", "2s", "--max-cores", "1"]
+    said = site.folder / "keeper.log"
+    with open(said, "wb") as log, subprocess.Popen(command, env={**site.environment, "SLURM_CONF": str(second.configuration)}, stdout=log,
+                                                   stderr=log) as keeper:
+        try:
+            it_has_run_there(site, site.orchid("invoke", "placed.twice", "--args", "[21]", "--async", "--cluster", OTHER).stdout.strip(),
+                             lambda: said.read_text() + site.said())
+        finally:
+            keeper.terminate()
+            keeper.wait(timeout=60)
+
+
 def serve(programs, first):
     with started("--nodes", "1", "--cores", "2", "--name", OTHER) as second:
         clusters = {"orchid": first, OTHER: second}
@@ -173,11 +193,13 @@ def serve(programs, first):
                 deploy_what_runs_anywhere(site)
                 waiting = a_call_waits_for_its_cluster(site)
                 start_pilots(site, clusters)
-                it_has_run_there(site, waiting)
+                node = it_has_run_there(site, waiting)["node"]
+                expect(node == hosts_by_cluster(site)[OTHER], f"on its host: {node}")
                 hosts_and_clusters_are_told_apart(site, clusters)
                 a_worker_goes_where_it_is_to_be(site, clusters)
                 a_flow_goes_across_them(site)
                 nodes_are_in_their_clusters(site)
                 an_unknown_cluster_is_refused(site, clusters)
+                a_keeper_of_its_own_meets_a_clusters_demand(site, second)
             finally:
                 second.clear()
