@@ -73,12 +73,19 @@ class CrewCore {
     CrewPlaces::Seat place;
     std::optional<LaneSocket> socket;
     std::int64_t pid = 0;
-    std::uint64_t worker = 0;            // its number, of the crew that stands
-    bool ended = false;                  // its worker, of the crew that stands or has stood
+    std::uint64_t worker = 0;  // its number, of the crew that stands
+    bool ended = false;        // its worker, of the crew that stands or has stood
+    std::optional<MonotonicTime>
+        gone_at;                         // its connection is lost; from then on its worker is gone
     std::optional<LaneClaimed> claimed;  // its next worker
     std::vector<UniqueFd> descriptors;   // of that
     bool wire_sent = false;              // to that
     bool wired = false;                  // it has said so
+  };
+  /// Its lease is lost, and not all of its members are known to be gone.
+  struct Leaving {
+    std::string why;
+    MonotonicTime until;
   };
   using Lock = std::unique_lock<std::mutex>;
   [[nodiscard]] static Error::Details no_crew_in_time();
@@ -91,7 +98,6 @@ class CrewCore {
   [[nodiscard]] bool hear_seat(std::size_t index);
   void hear(std::size_t index, Packet& packet);
   void hear(std::size_t index, const lane_client::ExecutorMessage& message, Packet& packet);
-  void hear_ended(std::size_t index, const LaneEnded& ended);
   void hear_slot(std::size_t index, const LaneSlot& slot);
   void hear_rejected(const LaneRejected& rejected);
   void need_code(std::size_t index, const std::string& digest);
@@ -100,20 +106,27 @@ class CrewCore {
   void announce(const CrewModule& module);
   void advance(Lock& lock);
   void stand(std::uint32_t members);
-  void part(const std::string& why);
 
   // A crew at several executors: crew_spread.cpp.
   [[nodiscard]] bool hear_spread(std::size_t index, Packet& packet);
   void keep_made(std::size_t index, const LaneMade& made, Packet& packet);
   void wire_members(Lock& lock);
   void end_wiring(const std::string& why);
-  void tell_of_loss(const std::string& why);
   [[nodiscard]] static Result<std::unique_ptr<transport::CrewMesh>> connect_members(
       const std::vector<transport::CrewMesh::Peer>& peers);
-  void end_loss();
-  void lose_lease(const std::string& why);
-  void break_up(const std::string& why);
   void tell_all(const LaneMessage& message);
+
+  // How it is lost: crew_loss.cpp.
+  void hear_ended(std::size_t index, const LaneEnded& ended);
+  void tell_of_loss(const std::string& why);
+  void part(const std::string& why);
+  void break_up(const std::string& why);
+  void lose_connection(std::size_t index);
+  void drop_executor(std::size_t index, const std::string& why);
+  void lose_lease(const std::string& why);
+  [[nodiscard]] bool is_gone(const Seat& seat, MonotonicTime now) const;
+  void leave_lease();
+  void end_loss();
 
   // The keeper.
   void keep();
@@ -166,8 +179,9 @@ class CrewCore {
   bool spread_ = false;                          // not all of it is at one executor of this host
   bool wiring_ = false;                          // its members are told of each other
   std::unique_ptr<transport::CrewMesh> mesh_;    // wired, for the crew that is to stand
-  bool losing_ = false;           // a member has ended, and not all are known to have
-  bool taken_back_ = false;       // its lease
+  bool losing_ = false;      // a member has ended, and not all are known to have
+  bool taken_back_ = false;  // its lease
+  std::optional<Leaving> leaving_;
   bool broken_ = false;           // a member has written nonsense
   std::vector<LaneEnded> named_;  // what executors say of calls that ran
   std::string why_lost_;          // what they say of the member that ended first

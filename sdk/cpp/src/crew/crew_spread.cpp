@@ -120,7 +120,7 @@ bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
   }
   if (const auto* wanted = std::get_if<LaneLocate>(&*message)) {
     if (locates_.size() >= most_questions) {
-      lose_lease("the executor asks for too much data");
+      drop_executor(index, "the executor asks for too much data");
       return true;
     }
     locates_[wanted->data].insert(index);
@@ -137,7 +137,8 @@ bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
 /// What the program has loaded, all members have.
 void CrewCore::keep_made(std::size_t index, const LaneMade& made, Packet& packet) {
   if (packet.descriptors.size() != 1)
-    return lose_lease("the executor sent a module that a call has made without its bytes");
+    return drop_executor(index,
+                         "the executor sent a module that a call has made without its bytes");
   LaneKept answer{.digest = made.digest};
   if (!modules_.contains(made.digest))
     if (auto kept = made_.keep(made, std::move(packet.descriptors.front()), formations_); !kept)
@@ -170,15 +171,6 @@ void CrewCore::end_wiring(const std::string& why) {
       seat.claimed.reset();
       seat.descriptors.clear();
     }
-}
-
-/// Executors end what they have of a crew together, and know nothing of each other.
-void CrewCore::tell_of_loss(const std::string& why) {
-  if (!spread_) return;
-  for (Seat& seat : seats_)
-    if (seat.socket && !seat.ended)
-      (void)seat.socket->send(
-          encode(LaneReplace{.reason = why, .worker = seat.worker, .crew_lost = true}), {});
 }
 
 }  // namespace orchid::sdk
