@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <fstream>
+#include <thread>
 
 #include "crew_party.h"
+#include "foundation/tcp.h"
 #include "transport/crew_end.h"
 
 namespace orchid::transport {
@@ -113,6 +116,44 @@ TEST_CASE("what members that compute are to hear of cancelled calls has an end")
   Party party(2, client, member);
   party.start();
   CHECK(party.ends_well());
+}
+
+TEST_CASE("a wiring whose peer accepts and never answers ends when it is told to") {
+  const auto wire = [] {
+    const auto peer = listen_tcp("127.0.0.1:0");
+    const UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
+    auto context = UcxContext::create({.transports = "tcp,self", .address = "127.0.0.1"});
+    need(peer.has_value() && context.has_value(), "no UCX, or no port");
+    std::thread teller([&] {
+      pollfd greeted{.fd = peer->socket.get(), .events = POLLIN, .revents = 0};
+      need(::poll(&greeted, 1, 20'000) == 1, "nobody connects");
+      const std::uint64_t one = 1;
+      need(::write(stop.get(), &one, sizeof(one)) == sizeof(one), "tell");
+    });
+    CrewMesh::Options options{.member = 0, .peers = {}, .deadline = after(seconds(600))};
+    options.peers.push_back(
+        {.member = 1, .key = *crew_pair_key(party_secret, 0, 1), .address = peer->address});
+    options.stop = stop.get();
+    const auto mesh = CrewMesh::wire(*context, nullptr, options);
+    need(!mesh && mesh.error().code == ErrorCode::cancelled, "wired");
+    teller.join();
+  };
+  auto pair = make_packet_pair();
+  REQUIRE(pair.has_value());
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pair->first.reset();
+    wire();
+    ::_exit(0);
+  }
+  pair->second.reset();
+  pollfd ended{.fd = pair->first.get(), .events = POLLIN, .revents = 0};
+  CHECK(::poll(&ended, 1, 60'000) == 1);
+  ::kill(pid, SIGKILL);
+  int status = -1;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a member that is gone is told once, behind what it has sent") {

@@ -12,6 +12,7 @@
 #include "local/lane_signal.h"
 #include "transport/crew_end.h"
 #include "transport/payload_rooms.h"
+#include "ucx/doors.h"
 #include "ucx/frame.h"
 #include "ucx/message_worker.h"
 
@@ -52,7 +53,7 @@ void UcxCrewMesh::say_ready(std::uint32_t peer) {
   send_frame(at(peer), {.kind = MeshFrameKind::ready}, {});
 }
 
-Result<void> UcxCrewMesh::flush(LaneDeadline deadline) {
+Result<void> UcxCrewMesh::flush(LaneDeadline deadline, int stop) {
   ucp_request_param_t parameters{};
   for (OnePeer& peer : peers_) {
     if (peer.endpoint == nullptr || failure_) continue;
@@ -64,6 +65,7 @@ Result<void> UcxCrewMesh::flush(LaneDeadline deadline) {
       if (!progress()) ::sched_yield();
       if (std::chrono::steady_clock::now() > deadline)
         fail_with({ErrorCode::timed_out, "the crew's other hosts took too long to connect"});
+      if (is_told_to_stop(stop)) fail_with({ErrorCode::cancelled, "told to stop wiring a crew"});
     }
     ucx_.request_free(flush);
   }

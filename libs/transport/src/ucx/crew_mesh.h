@@ -57,7 +57,7 @@ class UcxCrewMesh final : public CrewMesh {
   void say_ready(std::uint32_t peer);
   [[nodiscard]] bool is_ready(std::uint32_t peer) const { return at(peer).ready; }
   /// Nothing of the connections' making is left to do, once all peers are ready.
-  [[nodiscard]] Result<void> flush(LaneDeadline deadline);
+  [[nodiscard]] Result<void> flush(LaneDeadline deadline, int stop);
 
   [[nodiscard]] std::vector<std::uint32_t> peers() const override;
   [[nodiscard]] std::byte* memory_of(std::uint32_t peer) const override {

@@ -1,5 +1,4 @@
 // How the members of a crew connect: a plain socket for each pair first, and UCX behind that.
-#include <poll.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -35,6 +34,8 @@ Result<CrewDoor> CrewDoor::listen(const std::string& address) {
 
 namespace {
 
+constexpr std::chrono::milliseconds redial{500};
+
 /// One wiring, from the first hello to the last sign that a peer is complete.
 class Wiring {
  public:
@@ -50,6 +51,7 @@ class Wiring {
   [[nodiscard]] bool connects_to(const CrewMesh::Peer& peer) const {
     return peer.member > options_.member;
   }
+  [[nodiscard]] Result<UniqueFd> dial(const std::string& address) const;
   [[nodiscard]] Result<void> greet();
   [[nodiscard]] Result<void> admit();
   [[nodiscard]] Result<void> open();
@@ -69,20 +71,30 @@ class Wiring {
 };
 
 Result<void> Wiring::check_time() const {
-  pollfd stop{.fd = options_.stop, .events = POLLIN, .revents = 0};
-  if (::poll(&stop, 1, 0) > 0) return fail(ErrorCode::cancelled, "told to stop wiring a crew");
+  if (is_told_to_stop(options_.stop))
+    return fail(ErrorCode::cancelled, "told to stop wiring a crew");
   if (std::chrono::steady_clock::now() > options_.deadline)
     return fail(ErrorCode::timed_out, "the members of the crew did not connect in time");
   return {};
+}
+
+/// A host that does not answer is asked again, so that whoever tells us to stop is heard.
+Result<UniqueFd> Wiring::dial(const std::string& address) const {
+  for (;;) {
+    const LaneDeadline soon = std::chrono::steady_clock::now() + redial;
+    auto socket = connect_tcp(address, std::min(soon, options_.deadline), HostNames::refused);
+    if (socket || socket.error().code != ErrorCode::timed_out) return socket;
+    if (auto in_time = check_time(); !in_time) return fail(std::move(in_time.error()));
+  }
 }
 
 /// All doors of higher numbers were open before anybody was told of them.
 Result<void> Wiring::greet() {
   for (const CrewMesh::Peer& peer : options_.peers) {
     if (!connects_to(peer)) continue;
-    auto socket = connect_tcp(peer.address, options_.deadline, HostNames::refused);
+    auto socket = dial(peer.address);
     if (!socket) return fail(std::move(socket.error()));
-    Door door(std::move(*socket), options_.deadline);
+    Door door(std::move(*socket), options_.deadline, options_.stop);
     const Hello hello{.magic = crew_magic, .version = lane_version, .key = peer.key};
     if (auto sent = door.write(bytes_of(hello)); !sent) return sent;
     pairs_.emplace(peer.member, Pair{std::move(door), {}});
@@ -103,7 +115,8 @@ Result<void> Wiring::admit() {
   auto guests = door_->state().guests.wait_for_all(keys, options_.deadline, options_.stop);
   if (!guests) return fail(std::move(guests.error()));
   for (std::size_t i = 0; i < members.size(); ++i)
-    pairs_.emplace(members[i], Pair{Door(std::move((*guests)[i]), options_.deadline), {}});
+    pairs_.emplace(members[i],
+                   Pair{Door(std::move((*guests)[i]), options_.deadline, options_.stop), {}});
   return {};
 }
 
@@ -166,7 +179,7 @@ Result<void> Wiring::shut_doors() {
     if (!named) return fail(std::move(named.error()));
     welcome.insert(welcome.end(), named->begin(), named->end());
   }
-  return doors_->shut(welcome, options_.deadline);
+  return doors_->shut(welcome, options_.deadline, options_.stop);
 }
 
 /// The higher number makes its endpoint when it has heard from the lower one, so that it uses that
@@ -187,7 +200,7 @@ Result<void> Wiring::complete() {
       }
     }
     if (mesh_->failure()) return fail(*mesh_->failure());
-    if (all_ready) return mesh_->flush(options_.deadline);
+    if (all_ready) return mesh_->flush(options_.deadline, options_.stop);
     if (!mesh_->progress()) ::sched_yield();
     if (auto in_time = check_time(); !in_time) return in_time;
   }

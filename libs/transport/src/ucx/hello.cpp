@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -66,8 +67,11 @@ Result<void> Door::wait(short events) {
         deadline_ - std::chrono::steady_clock::now());
     if (left.count() <= 0)
       return fail(ErrorCode::timed_out, "the other host did not answer in time");
-    pollfd entry{.fd = socket_.get(), .events = events, .revents = 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(std::min<long>(left.count() + 1, 60'000)));
+    std::array<pollfd, 2> entries{{{socket_.get(), events, 0}, {stop_, POLLIN, 0}}};
+    const int ready = ::poll(entries.data(), entries.size(),
+                             static_cast<int>(std::min<long>(left.count() + 1, 60'000)));
+    if (ready > 0 && entries[1].revents != 0)
+      return fail(ErrorCode::cancelled, "told to stop connecting");
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return fail_errno("poll");
   }

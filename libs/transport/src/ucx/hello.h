@@ -61,7 +61,9 @@ struct Notice {
 /// A connected, non-blocking socket. Each wait ends at the deadline.
 class Door {
  public:
-  Door(UniqueFd socket, LaneDeadline deadline) : socket_(std::move(socket)), deadline_(deadline) {}
+  /// `stop`: a descriptor; when it becomes readable, each wait ends with `cancelled`.
+  Door(UniqueFd socket, LaneDeadline deadline, int stop = -1)
+      : socket_(std::move(socket)), deadline_(deadline), stop_(stop) {}
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> read(std::span<std::byte> bytes);
   /// Whether `read` would not wait.
@@ -77,6 +79,7 @@ class Door {
   [[nodiscard]] Result<void> wait(short events);
   UniqueFd socket_;
   LaneDeadline deadline_;
+  int stop_;
 };
 
 /// A UCX worker, and the doors that came with it: not to be progressed before they are shut.

@@ -31,6 +31,7 @@ void CrewCore::drive() {
     work(lock);
     if (!stopping_ && !sleep(lock)) take_answers();
   }
+  connection_.reset();
   end_.reset();
   mesh_.reset();
   seats_.clear();
@@ -46,7 +47,7 @@ void CrewCore::work(Lock& lock) {
     for (std::size_t index = 0; index < seats_.size(); ++index) heard = hear_seat(index) || heard;
   }
   take_answers();
-  advance(lock);
+  advance();
   obey_stops();
   expire(std::chrono::steady_clock::now());
   launch();
@@ -222,7 +223,8 @@ void CrewCore::tell_all(const LaneMessage& message) {
 
 /// A crew is lost when all its members have ended: until then one of them may answer, and a call
 /// that was begun again would be in two places.
-void CrewCore::advance(Lock& lock) {
+void CrewCore::advance() {
+  take_connection();
   if (leaving_) return leave_lease();
   if (losing_ && std::ranges::all_of(seats_, [&](const Seat& seat) { return seat.ended || !end_; }))
     end_loss();
@@ -230,7 +232,7 @@ void CrewCore::advance(Lock& lock) {
       !end_ && !losing_ && !seats_.empty() &&
       std::ranges::all_of(seats_, [](const Seat& seat) { return seat.claimed.has_value(); });
   if (!complete) return;
-  if (spread_ && !wiring_) return wire_members(lock);
+  if (spread_ && !wiring_) return wire_members();
   const bool wired = !spread_ || (mesh_ != nullptr && std::ranges::all_of(seats_, &Seat::wired));
   if (wired) stand(static_cast<std::uint32_t>(seats_.size()));
 }

@@ -103,8 +103,7 @@ void CrewCore::leave_lease() {
   taken_back_ = true;
   end_loss();
   seats_.clear();
-  wiring_ = false;
-  mesh_.reset();
+  stop_wiring();
   wants_lease_ = true;
   changed_.notify_all();
   wanted_.notify_all();
