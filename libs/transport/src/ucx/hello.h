@@ -32,7 +32,7 @@ struct Hello {
   HelloMagic magic = hello_magic;
   std::uint16_t version = lane_version;
   std::array<std::uint16_t, 3> reserved{};
-  ConnectionKey key{};
+  ConnectionKey key{};  // of members of crews see crew_greeting.h: not the key
 };
 static_assert(sizeof(Hello) == 32);
 
@@ -101,6 +101,11 @@ struct OpenLink {
 [[nodiscard]] Result<std::unique_ptr<UcxLink>> accept_link(UcxContext& context,
                                                            const ConnectionKey& key, Door& door,
                                                            const Welcome& welcome);
+
+/// The other end's answer to our hello. Errors: as of `Door::read`; `bad_request` (another magic),
+/// `unsupported` (another version).
+[[nodiscard]] Result<Welcome> read_welcome(Door& door, const HelloMagic& magic,
+                                           std::uint16_t version);
 
 struct Greeting {
   std::string address;  // with a host
