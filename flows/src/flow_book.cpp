@@ -137,8 +137,8 @@ void FlowBook::apply(Entry& entry, const JournalEvent& event) {
   for (const DataId& data : todo.drop) parts_.calls.drop(data);
   const flow::Plan& plan = entry.run->plan();
   for (const flow::Prepare& next : todo.prepare)
-    parts_.calls.prepare(entry.record.id, flow::functions_ahead(plan, plan.nodes[next.node]),
-                         next.data);
+    parts_.calls.prepare(entry.record.id,
+                         flow::calls_ahead(plan, plan.nodes[next.node], next.data));
 }
 
 void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
