@@ -38,6 +38,17 @@ std::string random_key() {
   return key;
 }
 
+/// Where a call runs.
+void add_place(sdk::HttpRequest& request, const InvokeOptions& options) {
+  if (!options.host_kind.empty())
+    request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
+  if (!options.device.empty()) request.headers.push_back("Orchid-Device: " + options.device);
+  if (!options.cluster.empty()) request.headers.push_back("Orchid-Cluster: " + options.cluster);
+  std::string data;
+  for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
+  if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
+}
+
 sdk::HttpRequest invocation_request(std::string_view function, std::span<const std::byte> input,
                                     const InvokeOptions& options) {
   sdk::HttpRequest request{.method = "POST",
@@ -57,14 +68,8 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
     request.headers.push_back("Orchid-Signature: " + options.signature);
   if (!options.trace_parent.empty())
     request.headers.push_back("traceparent: " + options.trace_parent);
-  if (!options.host_kind.empty())
-    request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
-  if (!options.device.empty()) request.headers.push_back("Orchid-Device: " + options.device);
-  if (!options.cluster.empty()) request.headers.push_back("Orchid-Cluster: " + options.cluster);
+  add_place(request, options);
   if (options.at_most_once) request.headers.emplace_back("Orchid-At-Most-Once: true");
-  std::string data;
-  for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
-  if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
   if (!options.output_data.empty())
     request.headers.push_back("Orchid-Output: data=" + options.output_data);
   return request;
@@ -137,8 +142,10 @@ FunctionInfo Client::describe(std::string_view name) {
   return sdk::parse_function(session_->get(function_path(name)).text());
 }
 
-void Client::load_ahead(std::string_view name) {
-  (void)session_->request({.method = "POST", .target = function_path(name) + "/load"});
+void Client::load_ahead(std::string_view name, const InvokeOptions& calls) {
+  sdk::HttpRequest request{.method = "POST", .target = function_path(name) + "/load"};
+  add_place(request, calls);
+  (void)session_->request(request);
 }
 
 void Client::remove(std::string_view name) {
