@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <deque>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "database/database.h"
+#include "flow/plan_bytes.h"
+#include "held_calls.h"
 #include "scratch_folder.h"
 #include "submitted_flows.h"
 
@@ -14,36 +16,6 @@ namespace orchid::flows {
 namespace {
 
 using Json = nlohmann::json;
-
-class StillClock final : public Clock {
- public:
-  [[nodiscard]] MonotonicTime now() const override { return MonotonicTime(time); }
-  [[nodiscard]] WallTime wall_now() const override {
-    return WallTime(std::chrono::hours(500'000) + time);
-  }
-  std::chrono::milliseconds time{1'000};
-};
-
-/// Calls that are open, by flow and number; the test answers them.
-class HeldCalls final : public FlowCaller {
- public:
-  void start(FlowCall call) override {
-    started.insert(call.number);
-    open.push_back(std::move(call));
-  }
-  void stop(const std::string& flow, std::uint64_t number) override {
-    stopped += static_cast<unsigned>(std::erase_if(
-        open, [&](const FlowCall& call) { return call.flow == flow && call.number == number; }));
-  }
-  void forget(const std::string& flow) override {
-    std::erase_if(open, [&](const FlowCall& call) { return call.flow == flow; });
-  }
-  void drop(const DataId& data) override { dropped.push_back(data); }
-  std::vector<DataId> dropped;
-  std::deque<FlowCall> open;
-  std::multiset<std::uint64_t> started;  // numbers
-  unsigned stopped = 0;
-};
 
 struct Answer {
   FlowAnswer head;
@@ -166,7 +138,11 @@ class Process {
       });
       if (!ready) return fail(ready.error());
       const std::string name = ready->plan.name;
-      return CheckedSubmission{.name = name, .functions = functions, .ready = std::move(*ready)};
+      auto plan = flow::to_bytes(ready->plan, ready->inputs);
+      return CheckedSubmission{.name = name,
+                               .functions = functions,
+                               .ready = std::move(*ready),
+                               .plan = std::move(plan)};
     }();
     later_.emplace_back(Checked{.request = std::move(asked.request),
                                 .content = std::move(asked.content),
@@ -261,6 +237,28 @@ TEST_CASE("after a restart the calls that were open are asked for again, and no 
   }
   Process process(folder);
   CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] == 156);
+}
+
+TEST_CASE("a flow goes on by its plan, or else by what was submitted") {
+  for (const bool plan_is_lost : {false, true}) {
+    const tests::Scratch folder;
+    std::string id;
+    std::multiset<std::uint64_t> open;
+    {
+      Process process(folder);
+      id = process.submit();
+      for (int i = 0; i < 5; ++i) process.end_one();
+      for (const FlowCall& call : process.calls.open) open.insert(call.number);
+    }
+    const char* loss = plan_is_lost ? "UPDATE plans SET bytes = substr(bytes, 2)"
+                                    : "UPDATE flows SET body = x'00'";
+    REQUIRE(Database::open(folder / "flows.db").value()->execute(loss).has_value());
+    Process process(folder);
+    CHECK(process.state(id) == "running");
+    CHECK(process.calls.started == open);
+    process.end_all();
+    CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] == 156);
+  }
 }
 
 TEST_CASE("what optimisers have decided holds after a restart: the same calls with the same runs") {
