@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "flow/plan_bytes.h"
 #include "flow_run/host_looks.h"
 #include "flow_run/preparations.h"
 #include "foundation/log.h"
@@ -50,15 +51,24 @@ Result<void> FlowBook::restore() {
   return {};
 }
 
-/// From what is on disk to where it was; its open calls are asked for again, under their keys.
-Result<void> FlowBook::restore(Entry& entry) {
-  auto body = parts_.journal.body(entry.record.id);
+/// From its plan, or else from what was submitted, which takes much longer.
+Result<ReadyFlow> FlowBook::read(const FlowRecord& record) {
+  const auto bytes = parts_.journal.plan(record.id);
+  if (!bytes) return fail(bytes.error());
+  if (auto stored = flow::parse_plan_bytes(*bytes))
+    return ReadyFlow{.plan = std::move(stored->plan), .inputs = std::move(stored->inputs)};
+  auto body = parts_.journal.body(record.id);
   if (!body) return fail(std::move(body.error()));
   auto submission = parse_submission(*body);
   if (!submission) return fail(std::move(submission.error()));
-  auto functions = parse_known_versions(entry.record.functions);
+  auto functions = parse_known_versions(record.functions);
   if (!functions) return fail(std::move(functions.error()));
-  auto ready = make_ready(*submission, finder_of(*functions));
+  return make_ready(*submission, finder_of(*functions));
+}
+
+/// From what is on disk to where it was; its open calls are asked for again, under their keys.
+Result<void> FlowBook::restore(Entry& entry) {
+  auto ready = read(entry.record);
   if (!ready) return fail(std::move(ready.error()));
   auto run = FlowRun::create(std::move(*ready));
   if (!run) return fail(std::move(run.error()));

@@ -72,6 +72,7 @@ class FlowBook {
 
   // Events: flow_book.cpp.
   [[nodiscard]] Result<void> restore(Entry& entry);
+  [[nodiscard]] Result<ReadyFlow> read(const FlowRecord& record);
   [[nodiscard]] JournalEvent stamped(const Entry& entry, flow::Event event) const;
   [[nodiscard]] Result<void> tell(Entry& entry, flow::Event event);
   void take_ends(std::vector<CallEnded> ends);

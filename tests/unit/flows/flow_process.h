@@ -19,41 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include "flow/plan_bytes.h"
 #include "flow_book.h"
+#include "held_calls.h"
 #include "scratch_folder.h"
 #include "submitted_flows.h"
 
 namespace orchid::flows {
-
-class StillClock final : public Clock {
- public:
-  [[nodiscard]] MonotonicTime now() const override { return MonotonicTime(time); }
-  [[nodiscard]] WallTime wall_now() const override {
-    return WallTime(std::chrono::hours(500'000) + time);
-  }
-  std::chrono::milliseconds time{1'000};
-};
-
-/// Calls that are open, by flow and number; the test answers them.
-class HeldCalls final : public FlowCaller {
- public:
-  void start(FlowCall call) override {
-    started.insert(call.number);
-    open.push_back(std::move(call));
-  }
-  void stop(const std::string& flow, std::uint64_t number) override {
-    stopped += static_cast<unsigned>(std::erase_if(
-        open, [&](const FlowCall& call) { return call.flow == flow && call.number == number; }));
-  }
-  void forget(const std::string& flow) override {
-    std::erase_if(open, [&](const FlowCall& call) { return call.flow == flow; });
-  }
-  void drop(const DataId& data) override { dropped.push_back(data); }
-  std::vector<DataId> dropped;
-  std::deque<FlowCall> open;
-  std::multiset<std::uint64_t> started;  // numbers
-  unsigned stopped = 0;
-};
 
 struct Answer {
   FlowAnswer head;
@@ -187,7 +159,11 @@ class Process {
       });
       if (!ready) return fail(ready.error());
       const std::string name = ready->plan.name;
-      return CheckedSubmission{.name = name, .functions = functions, .ready = std::move(*ready)};
+      auto plan = flow::to_bytes(ready->plan, ready->inputs);
+      return CheckedSubmission{.name = name,
+                               .functions = functions,
+                               .ready = std::move(*ready),
+                               .plan = std::move(plan)};
     }();
     later_.emplace_back(Checked{.request = std::move(asked.request),
                                 .content = std::move(asked.content),

@@ -120,7 +120,7 @@ class AsyncInvocations {
   /// Those for which `is_due` holds; they wait no more.
   template <typename Due>
   [[nodiscard]] std::vector<Waiter> take_waiters(const std::string& id, const Due& is_due);
-  void notify(const InvocationRecord& record);
+  void notify(const FinishedInvocation& ended);
   void notify_of_state(const BookedInvocation& invocation);
   void answer_late_waiters(MonotonicTime now);
   void look_at_clusters(MonotonicTime now);  // async_clusters.cpp
