@@ -128,7 +128,7 @@ def a_worker_stands_before_the_next_node_begins(site):
     flow_id = site.orchid("flow", "submit", site.folder / "next.yaml", "--input", "n=300").stdout.strip()
     wait_for(lambda: site.metrics()["orchid_workers_ahead_total"], lambda count: count == 1, "a worker is taken ahead", site.said)
     expect("the flow meanwhile", states(site, flow_id), {"first": "running", "second": "waiting"})
-    expect("cores that have workers meanwhile", [host["cores_leased"] for host in site.document("hosts")["hosts"]], [2])
+    wait_for(lambda: [host["cores_leased"] for host in site.document("hosts")["hosts"]], lambda cores: cores == [2], "two cores have workers", site.said)
     # It is there for any call of the function.
     expect("what a call finds", json.loads(site.orchid("invoke", "optimised.up_to", "--args", "[3]").stdout), [1, 2, 3])
     expect("the flow still", states(site, flow_id), {"first": "running", "second": "waiting"})
