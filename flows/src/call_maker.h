@@ -53,8 +53,7 @@ class FlowCaller {
   /// by `start`.
   virtual void forget(const std::string& flow) = 0;
   /// What a node needs that comes next: see flow::Preparations. Does not wait.
-  virtual void prepare(const std::string& /*flow*/, const std::vector<std::string>& /*functions*/,
-                       std::vector<DataId> /*data*/) {}
+  virtual void prepare(const std::string& /*flow*/, std::vector<flow::CallsAhead> /*calls*/) {}
   /// A node has made the object, and nobody needs it any more.
   virtual void drop(const DataId& data) = 0;
 };
@@ -82,9 +81,8 @@ class CallMaker final : public FlowCaller {
   void stop(const std::string& flow, std::uint64_t number) override;
   void forget(const std::string& flow) override;
   void drop(const DataId& data) override { drops_.drop(data); }
-  void prepare(const std::string& flow, const std::vector<std::string>& functions,
-               std::vector<DataId> data) override {
-    preparations_.add(flow, functions, std::move(data));
+  void prepare(const std::string& flow, std::vector<flow::CallsAhead> calls) override {
+    preparations_.add(flow, std::move(calls));
   }
 
  private:

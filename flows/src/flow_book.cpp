@@ -15,6 +15,8 @@ namespace orchid::flows {
 namespace {
 
 constexpr std::chrono::minutes clean_every{1};
+/// For each flow.
+constexpr std::chrono::milliseconds look_at_objects_every{200};
 /// A flow's clock stands still while nobody runs it, so times in its journal only grow.
 constexpr std::chrono::seconds longest_patience{60};
 /// Of data that nobody needs: more is hardly under way when the process ends.
@@ -147,8 +149,8 @@ void FlowBook::apply(Entry& entry, const JournalEvent& event) {
   for (const DataId& data : todo.drop) parts_.calls.drop(data);
   const flow::Plan& plan = entry.run->plan();
   for (const flow::Prepare& next : todo.prepare)
-    parts_.calls.prepare(entry.record.id, flow::functions_ahead(plan, plan.nodes[next.node]),
-                         next.data);
+    parts_.calls.prepare(entry.record.id,
+                         flow::calls_ahead(plan, plan.nodes[next.node], next.data));
 }
 
 void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
@@ -257,13 +259,20 @@ void FlowBook::see_hosts(const HostsSeen& seen) {
     if (entry.run && entry.run->is_optimised()) entry.run->see_hosts(seen.hosts);
 }
 
-/// Decisions do not wait for it: a flow begins well enough without.
+/// Decisions do not wait for it: a flow begins well enough without. Nodes that change one after the
+/// other are looked at together.
 void FlowBook::want_objects(Entry& entry) {
-  if (!parts_.look_at_objects || entry.looks_at_objects) return;
+  const MonotonicTime now = parts_.clock.now();
+  if (!is_to_look_at_objects(entry) || now < entry.look_at_objects_at) return;
+  entry.look_at_objects_at = now + look_at_objects_every;
   auto wanted = entry.run->wanted_objects();
   if (wanted.empty()) return;
   entry.looks_at_objects = true;
   parts_.look_at_objects(entry.record.id, std::move(wanted));
+}
+
+bool FlowBook::is_to_look_at_objects(const Entry& entry) const {
+  return parts_.look_at_objects && !entry.looks_at_objects && entry.run->may_want_objects();
 }
 
 void FlowBook::see_objects(ObjectsSeen seen) {
@@ -314,6 +323,10 @@ std::chrono::nanoseconds FlowBook::patience() const {
     patience = std::min<std::chrono::nanoseconds>(
         patience,
         std::max<std::chrono::nanoseconds>(*hosts_seen_ + flow::look_at_hosts_every - now, {}));
+  for (const auto& flow : flows_)
+    if (is_tuned(flow) && is_to_look_at_objects(flow.second))
+      patience = std::min<std::chrono::nanoseconds>(
+          patience, std::max<std::chrono::nanoseconds>(flow.second.look_at_objects_at - now, {}));
   for (const auto& [id, entry] : flows_) {
     if (!entry.run || !entry.suspended.empty() || !entry.run->wake()) continue;
     const auto left = *entry.run->wake() - stamped(entry, flow::Tick{}).at;

@@ -16,10 +16,10 @@ namespace {
 
 /// Nodes that an optimiser is shown at a time; more than these are behind others anyway.
 constexpr std::size_t most_nodes = 256;
-/// Objects that are looked at together.
-constexpr std::size_t most_objects = 64;
-/// So often it is asked about nodes that have changed, at most.
+/// So often it is asked about nodes that have changed, at most; and of large flows less often,
+/// since it takes longer: for each of their nodes so much more.
 constexpr std::chrono::milliseconds ask_every{5};
+constexpr std::chrono::microseconds ask_every_per_node{1};
 /// A number that is near the one that was said before is no news: decisions are kept in journals.
 constexpr double near = 0.1;
 
@@ -82,7 +82,11 @@ Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimiser
     : plan_(plan),
       optimisers_(std::move(optimisers)),
       objects_(std::make_unique<KnownObjects>()),
-      ranks_(plan.nodes.size(), 0) {}
+      ranks_(plan.nodes.size(), 0) {
+  const auto is_data = [](const PlannedPort& port) { return port.type.is_data(); };
+  for (const PlannedNode& node : plan.nodes)
+    is_given_data_.push_back(std::ranges::any_of(node.ports, is_data));
+}
 
 Tuner::~Tuner() = default;
 
@@ -95,7 +99,10 @@ void Tuner::set_hosts(std::vector<HostSituation> hosts) {
 /// What is its own is found at once: with calls that end later the same look would blame others.
 void Tuner::see_hosts(std::vector<HostSituation> hosts) {
   objects_->look_again();
-  wants_objects_ = true;
+  for (const std::uint32_t node : running_) {
+    look_at(node);
+    look_behind(node);
+  }
   if (first_look_.empty()) return set_hosts(std::move(hosts));
   OwnPlaces own;
   std::uint32_t calls = 0;  // on a lease more are open than run
@@ -124,12 +131,12 @@ void Tuner::see(const Action& action, Time now) {
     objects_->forget(drop->data);
   } else if (const auto* change = std::get_if<NodeChanged>(&action)) {
     nodes_changed_ = true;
-    wants_objects_ = true;
     if (change->state == NodeState::running) {
       begins(change->node);
     } else {
       running_.erase(change->node);
       undecided_.erase(change->node);
+      if (change->state == NodeState::done) look_behind(change->node);
     }
   }
 }
@@ -180,20 +187,12 @@ void Tuner::learn(FunctionTimes& times, const Open& call, Time run_time, Time no
                        : times.recent_piece_seconds + (piece - times.recent_piece_seconds) * recent;
 }
 
-/// What it was given may have been copied to where it ran.
-void Tuner::learn_of_result(const Open& call, const Bytes& output) {
-  objects_->may_have_moved(call.data);
-  if (call.gives_data && output.size() == sizeof(DataId))
-    objects_->made(call.function, data_of(output));
-  else if (!output.empty())
-    objects_->gave(call.function, output.size());
-}
-
 /// At once when there are other nodes; then whenever an eighth more calls have ended, since only
 /// then something more is known.
 bool Tuner::is_due(Time now) const {
   if (optimisers_.empty() || running_.empty()) return false;
-  if (asked_ && now - *asked_ < ask_every && calls_seen_ < ask_at_calls_) return false;
+  const auto every = std::max<Time>(ask_every, ask_every_per_node * plan_.nodes.size());
+  if (asked_ && now - *asked_ < every && calls_seen_ < ask_at_calls_) return false;
   return nodes_changed_ || hosts_changed_ || objects_changed_ || calls_seen_ >= ask_at_calls_;
 }
 
@@ -232,33 +231,6 @@ void Tuner::add_coming(const Engine& engine, Situation& all) const {
                             .after = plan_.nodes[node].name,
                             .values_there = engine.values_there(next)});
     }
-}
-
-std::vector<DataId> Tuner::wanted_objects(const Engine& engine) {
-  std::vector<DataId> wanted;
-  if (optimisers_.empty() || !wants_objects_) return wanted;
-  const auto want_those_of = [&](std::uint32_t node) {
-    for (const DataId& data : engine.data_at(node))
-      if (wanted.size() < most_objects && objects_->is_wanted(data) &&
-          std::ranges::find(wanted, data) == wanted.end())
-        wanted.push_back(data);
-  };
-  for (const std::uint32_t node : running_) {
-    if (wanted.size() == most_objects) break;
-    if (engine.not_started(node) != 0) want_those_of(node);
-    for (const std::uint32_t next : plan_.nodes[node].consumers) {
-      if (wanted.size() == most_objects) break;
-      if (engine.progress(next).state == NodeState::waiting) want_those_of(next);
-    }
-  }
-  wants_objects_ = !wanted.empty();
-  return wanted;
-}
-
-void Tuner::see_objects(std::vector<ObjectSituation> objects) {
-  if (objects.empty()) wants_objects_ = false;  // nobody tells now; when nodes change it asks again
-  for (ObjectSituation& one : objects) objects_->see(std::move(one));
-  objects_changed_ = objects_changed_ || !objects.empty();
 }
 
 Situation Tuner::situation(const Engine& engine, const Room& room) const {
@@ -325,6 +297,8 @@ bool Tuner::has_news(const Decided& decided) const {
 
 void Tuner::begins(std::uint32_t node) {
   running_.insert(node);
+  look_at(node);
+  look_behind(node);
   const auto said = said_.find(node);
   if (plan_.nodes[node].cores_of_call != 0 && (said == said_.end() || !said->second.devices))
     undecided_.insert(node);

@@ -104,8 +104,10 @@ FunctionInfo Client::describe(std::string_view name) {
   return sdk::parse_function(session_->get(sdk::function_path(name)).text());
 }
 
-void Client::load_ahead(std::string_view name) {
-  (void)session_->request({.method = "POST", .target = sdk::function_path(name) + "/load"});
+void Client::load_ahead(std::string_view name, const InvokeOptions& calls) {
+  sdk::HttpRequest request{.method = "POST", .target = sdk::function_path(name) + "/load"};
+  sdk::add_place(request, calls);
+  (void)session_->request(request);
 }
 
 void Client::remove(std::string_view name) {

@@ -37,7 +37,10 @@ class Tuner {
   void see_hosts(std::vector<HostSituation> hosts);
 
   /// Objects at the ports of nodes that run or come next, and that it wants to know of; at most 64.
+  /// Of nodes that have changed, each is looked at once; and of all when hosts were seen.
   [[nodiscard]] std::vector<DataId> wanted_objects(const Engine& engine);
+  /// False: there are none.
+  [[nodiscard]] bool may_want_objects() const { return !to_look_at_.empty(); }
   /// What was found of them.
   void see_objects(std::vector<ObjectSituation> objects);
 
@@ -71,6 +74,8 @@ class Tuner {
   void add_coming(const Engine& engine, Situation& all) const;
   void find_running(const Engine& engine);
   void begins(std::uint32_t node);
+  void look_at(std::uint32_t node);
+  void look_behind(std::uint32_t node);
   [[nodiscard]] bool is_awaited(const Engine& engine) const;
   void learn_of_result(const Open& call, const Bytes& output);
   void learn(FunctionTimes& times, const Open& call, Time run_time, Time now);
@@ -83,7 +88,9 @@ class Tuner {
   std::vector<std::unique_ptr<Optimiser>> optimisers_;
   std::unique_ptr<KnownObjects> objects_;
   bool objects_changed_ = false;
-  bool wants_objects_ = false;  // there may be some that it does not know
+  std::vector<bool> is_given_data_;  // by node
+  /// Of those, the ones at whose ports there may be objects that it does not know.
+  std::set<std::uint32_t> to_look_at_;
   std::vector<HostSituation> first_look_;
   std::vector<HostSituation> hosts_;  // as of the last look, with what is the flow's own as free
   std::uint32_t workers_ = 1;         // that it had when it was last asked

@@ -9,6 +9,16 @@ namespace orchid::sdk {
 
 std::string function_path(std::string_view name) { return "/v1/functions/" + percent_encode(name); }
 
+void add_place(HttpRequest& request, const InvokeOptions& options) {
+  if (!options.host_kind.empty())
+    request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
+  if (!options.device.empty()) request.headers.push_back("Orchid-Device: " + options.device);
+  if (!options.cluster.empty()) request.headers.push_back("Orchid-Cluster: " + options.cluster);
+  std::string data;
+  for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
+  if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
+}
+
 HttpRequest invocation_request(std::string_view function, std::span<const std::byte> input,
                                const InvokeOptions& options) {
   HttpRequest request{.method = "POST",
@@ -28,14 +38,8 @@ HttpRequest invocation_request(std::string_view function, std::span<const std::b
     request.headers.push_back("Orchid-Signature: " + options.signature);
   if (!options.trace_parent.empty())
     request.headers.push_back("traceparent: " + options.trace_parent);
-  if (!options.host_kind.empty())
-    request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
-  if (!options.device.empty()) request.headers.push_back("Orchid-Device: " + options.device);
-  if (!options.cluster.empty()) request.headers.push_back("Orchid-Cluster: " + options.cluster);
+  add_place(request, options);
   if (options.at_most_once) request.headers.emplace_back("Orchid-At-Most-Once: true");
-  std::string data;
-  for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
-  if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
   if (!options.output_data.empty())
     request.headers.push_back("Orchid-Output: data=" + options.output_data);
   return request;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "calls/call.h"
+#include "calls/worker_for.h"
 #include "foundation/clock.h"
 #include "foundation/owner_thread.h"
 #include "foundation/task.h"
@@ -30,9 +31,6 @@ struct RunnerPort {
   Poster post;
   CallRunner* runner = nullptr;
 };
-
-/// Whether a cluster of this name is known. Asked on the control thread. Errors: `bad_request`.
-using CheckCluster = std::function<Result<void>(const std::string& name)>;
 
 struct AsyncSubmission {
   uid_t tenant = 0;
