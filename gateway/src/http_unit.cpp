@@ -4,7 +4,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-
 namespace orchid::gateway {
 namespace {
 

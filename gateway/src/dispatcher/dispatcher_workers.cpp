@@ -35,6 +35,8 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
   const bool silent = silent_executors_.contains(grant.executor);
   auto place = std::make_unique<DispatchPlace>(std::move(grant), now);
   const auto coming = next_coming(now);
+  if (coming == nullptr)  // calls have it, and what was asked for ahead is to be asked for again
+    for (Coming& one : coming_) one.is_asked_for = false;
   const std::uint64_t module =
       coming != nullptr && place->is_apart() ? function_of(coming).number : 0;
   if (const auto opened = open_lane(*place, module, coming)) {

@@ -150,6 +150,8 @@ TEST_CASE("a worker that was to be taken ahead is a waiting call's if it comes l
   bench.settle();
   CHECK(bench.executor.workers.at(0)->take() == "a");
   CHECK(counts.ahead.value() == 0);
+  bench.advance(seconds(2));
+  CHECK(bench.supply.spares == 2);  // it is asked for again
 }
 
 TEST_CASE("a worker is asked for ahead once, when calls that wait have theirs") {
