@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "flow/kept_variants.h"
+#include "flow/plan_bytes.h"
 #include "flow_run/host_looks.h"
 #include "flow_run/preparations.h"
 #include "foundation/log.h"
@@ -15,6 +16,8 @@ namespace orchid::flows {
 namespace {
 
 constexpr std::chrono::minutes clean_every{1};
+/// For each flow.
+constexpr std::chrono::milliseconds look_at_objects_every{200};
 /// A flow's clock stands still while nobody runs it, so times in its journal only grow.
 constexpr std::chrono::seconds longest_patience{60};
 /// Of data that nobody needs: more is hardly under way when the process ends.
@@ -50,15 +53,24 @@ Result<void> FlowBook::restore() {
   return {};
 }
 
-/// From what is on disk to where it was; its open calls are asked for again, under their keys.
-Result<void> FlowBook::restore(Entry& entry) {
-  auto body = parts_.journal.body(entry.record.id);
+/// From its plan, or else from what was submitted, which takes much longer.
+Result<ReadyFlow> FlowBook::read(const FlowRecord& record) {
+  const auto bytes = parts_.journal.plan(record.id);
+  if (!bytes) return fail(bytes.error());
+  if (auto stored = flow::parse_plan_bytes(*bytes))
+    return ReadyFlow{.plan = std::move(stored->plan), .inputs = std::move(stored->inputs)};
+  auto body = parts_.journal.body(record.id);
   if (!body) return fail(std::move(body.error()));
   auto submission = parse_submission(*body);
   if (!submission) return fail(std::move(submission.error()));
-  auto functions = parse_known_versions(entry.record.functions);
+  auto functions = parse_known_versions(record.functions);
   if (!functions) return fail(std::move(functions.error()));
-  auto ready = make_ready(*submission, finder_of(*functions));
+  return make_ready(*submission, finder_of(*functions));
+}
+
+/// From what is on disk to where it was; its open calls are asked for again, under their keys.
+Result<void> FlowBook::restore(Entry& entry) {
+  auto ready = read(entry.record);
   if (!ready) return fail(std::move(ready.error()));
   auto run = FlowRun::create(std::move(*ready));
   if (!run) return fail(std::move(run.error()));
@@ -140,8 +152,8 @@ void FlowBook::apply(Entry& entry, const JournalEvent& event) {
   for (const DataId& data : todo.drop) parts_.calls.drop(data);
   const flow::Plan& plan = entry.run->plan();
   for (const flow::Prepare& next : todo.prepare)
-    parts_.calls.prepare(entry.record.id, flow::functions_ahead(plan, plan.nodes[next.node]),
-                         next.data);
+    parts_.calls.prepare(entry.record.id,
+                         flow::calls_ahead(plan, plan.nodes[next.node], next.data));
 }
 
 void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
@@ -268,13 +280,20 @@ void FlowBook::see_hosts(const HostsSeen& seen) {
     if (entry.run && entry.run->is_optimised()) entry.run->see_hosts(seen.hosts);
 }
 
-/// Decisions do not wait for it: a flow begins well enough without.
+/// Decisions do not wait for it: a flow begins well enough without. Nodes that change one after the
+/// other are looked at together.
 void FlowBook::want_objects(Entry& entry) {
-  if (!parts_.look_at_objects || entry.looks_at_objects) return;
+  const MonotonicTime now = parts_.clock.now();
+  if (!is_to_look_at_objects(entry) || now < entry.look_at_objects_at) return;
+  entry.look_at_objects_at = now + look_at_objects_every;
   auto wanted = entry.run->wanted_objects();
   if (wanted.empty()) return;
   entry.looks_at_objects = true;
   parts_.look_at_objects(entry.record.id, std::move(wanted));
+}
+
+bool FlowBook::is_to_look_at_objects(const Entry& entry) const {
+  return parts_.look_at_objects && !entry.looks_at_objects && entry.run->may_want_objects();
 }
 
 void FlowBook::see_objects(ObjectsSeen seen) {
@@ -325,6 +344,10 @@ std::chrono::nanoseconds FlowBook::patience() const {
     patience = std::min<std::chrono::nanoseconds>(
         patience,
         std::max<std::chrono::nanoseconds>(*hosts_seen_ + flow::look_at_hosts_every - now, {}));
+  for (const auto& flow : flows_)
+    if (is_tuned(flow) && is_to_look_at_objects(flow.second))
+      patience = std::min<std::chrono::nanoseconds>(
+          patience, std::max<std::chrono::nanoseconds>(flow.second.look_at_objects_at - now, {}));
   for (const auto& [id, entry] : flows_) {
     if (!entry.run || !entry.suspended.empty() || !entry.run->wake()) continue;
     const auto left = *entry.run->wake() - stamped(entry, flow::Tick{}).at;

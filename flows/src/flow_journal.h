@@ -37,6 +37,7 @@ struct FlowRecord {
   UnixMillis submitted = 0;
   std::string functions;        // those that it calls, as they were (flow_submission.h)
   std::vector<std::byte> body;  // as it was submitted; read one by one
+  std::vector<std::byte> plan;  // what became of it (flow/plan_bytes.h); the same
   std::optional<DoneFlow> done;
 };
 
@@ -76,9 +77,11 @@ class FlowJournal {
   [[nodiscard]] Result<std::string> learned();
   [[nodiscard]] Result<void> keep_learned(std::string_view json);
 
-  /// Without their bodies, oldest first.
+  /// Without their bodies and plans, oldest first.
   [[nodiscard]] Result<std::vector<FlowRecord>> flows();
   [[nodiscard]] Result<std::vector<std::byte>> body(const std::string& flow);
+  /// Of the functions that the flow calls now. Empty: it was not written down.
+  [[nodiscard]] Result<std::vector<std::byte>> plan(const std::string& flow);
   /// In order.
   [[nodiscard]] Result<std::vector<JournalEvent>> events(const std::string& flow);
   /// Of a flow that is done.
@@ -90,6 +93,7 @@ class FlowJournal {
   template <typename Work>
   [[nodiscard]] Result<void> in_transaction(Work work);
   [[nodiscard]] Result<void> append_one(const JournalEntry& entry);
+  [[nodiscard]] Result<void> forget_plan(const std::string& flow);
 
   std::unique_ptr<Database> database_;
 };

@@ -124,10 +124,12 @@ void FlowBook::handle(Checked checked) {
                     .submitted = wall(),
                     .functions = to_json(checked.result->functions),
                     .body = std::move(checked.content),
+                    .plan = std::move(checked.result->plan),
                     .done = std::nullopt};
   if (auto kept = parts_.journal.insert(record); !kept)
     return refuse(request, std::move(kept.error()));
   record.body = {};
+  record.plan = {};
   const std::string id = record.id;
   Entry& entry = flows_[id];
   entry.record = std::move(record);

@@ -62,6 +62,7 @@ class FlowRun {
     if (!hosts.empty()) tuner_->see_hosts(hosts);
   }
   /// As of the tuner, while it is optimised.
+  [[nodiscard]] bool may_want_objects() const { return tuner_->may_want_objects(); }
   [[nodiscard]] std::vector<DataId> wanted_objects() { return tuner_->wanted_objects(engine_); }
   void see_objects(std::vector<flow::ObjectSituation> objects) {
     tuner_->see_objects(std::move(objects));

@@ -33,7 +33,7 @@ namespace {
 // Part of the key of all code that is cached: raise the number with any change to what happens to a
 // module here or in retarget.cpp.
 constexpr std::string_view pipeline_name =
-    "orchid-4 internalize globaldce default-passes(loop-vectorize,outer-loops,slp-vectorize) pic "
+    "orchid-5 internalize globaldce default-passes(loop-vectorize,outer-loops,slp-vectorize) pic "
     "small-code-model emulated-tls init-array probe-stack uwtable";
 
 /// Runs passes over one module.

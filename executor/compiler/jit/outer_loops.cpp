@@ -6,11 +6,15 @@
 #include <llvm/IR/Function.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/PassManager.h>
+#include <llvm/IR/ValueHandle.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace llvm {
 // Exported by LLVM 19, and declared in none of its headers.
@@ -133,32 +137,86 @@ void drop_remarks(const llvm::Loop& loop) {
       if (is_remark(instruction)) instruction.eraseFromParent();
 }
 
+/// While one lives, LLVM's vectoriser takes outer loops, and puts no check before an inner loop
+/// whose arrays may overlap (InnerLoopVectorizer::emitMemRuntimeChecks): no inner loop that anybody
+/// has written may meet it.
+class TakesOuterLoops {
+ public:
+  TakesOuterLoops() { llvm::EnableVPlanNativePath = true; }
+  ~TakesOuterLoops() { llvm::EnableVPlanNativePath = false; }
+  TakesOuterLoops(const TakesOuterLoops&) = delete;
+  TakesOuterLoops& operator=(const TakesOuterLoops&) = delete;
+};
+
+/// While one lives, no inner loop of a function wishes for anything.
+class SilentInnerLoops {
+ public:
+  explicit SilentInnerLoops(const llvm::LoopInfo& loops) {
+    for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+      if (!loop->isInnermost() || llvm::findOptionMDForLoop(loop, wish) == nullptr) continue;
+      llvm::MDNode* id = loop->getLoopID();
+      llvm::SmallVector<llvm::BasicBlock*, 4> latches;
+      loop->getLoopLatches(latches);
+      for (llvm::BasicBlock* latch : latches)
+        wishes_.push_back({llvm::WeakVH(latch->getTerminator()), id});
+      loop->setLoopID(llvm::makePostTransformationMetadata(id->getContext(), id, {wish}, {}));
+    }
+  }
+  ~SilentInnerLoops() {
+    for (const Wish& one : wishes_)
+      if (auto* end = llvm::dyn_cast_or_null<llvm::Instruction>(static_cast<llvm::Value*>(one.end)))
+        end->setMetadata(llvm::LLVMContext::MD_loop, one.loop_id);
+  }
+  SilentInnerLoops(const SilentInnerLoops&) = delete;
+  SilentInnerLoops& operator=(const SilentInnerLoops&) = delete;
+
+ private:
+  struct Wish {
+    llvm::WeakVH end;  // the branch back to the loop's begin; nothing: the loop has gone
+    llvm::MDNode* loop_id;
+  };
+  std::vector<Wish> wishes_;
+};
+
 class ItemLoopPass : public llvm::PassInfoMixin<ItemLoopPass> {
  public:
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     const llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    if (!prepare(loops)) return llvm::PreservedAnalyses::all();
+    const SilentInnerLoops silent(loops);
+    const TakesOuterLoops taking;
+    return llvm::LoopVectorizePass({/*InterleaveOnlyWhenForced=*/true,
+                                    /*VectorizeOnlyWhenForced=*/true})
+        .run(function, analyses);
+  }
+
+ private:
+  /// Whether there is an outer loop to be taken. None but those wishes for it then.
+  static bool prepare(const llvm::LoopInfo& loops) {
+    bool has_some = false;
     for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
       const bool promises = llvm::findOptionMDForLoop(loop, promise) != nullptr;
       if (loop->isInnermost()) {
         if (promises && writes_to_own_memory(*loop)) drop_promise(*loop);
       } else if (llvm::findOptionMDForLoop(loop, wish) != nullptr) {
-        if (promises && is_translated(*loop, loops))
+        if (promises && is_translated(*loop, loops)) {
           drop_remarks(*loop);
-        else
+          has_some = true;
+        } else {
           llvm::addStringMetadataToLoop(loop, wish, 0);
+        }
       }
     }
-    return llvm::PreservedAnalyses::all();
+    return has_some;
   }
 };
 
 }  // namespace
 
 void vectorise_outer_loops(llvm::PassBuilder& builder) {
-  llvm::EnableVPlanNativePath = true;
   builder.registerVectorizerStartEPCallback(
-      [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) {
-        passes.addPass(ItemLoopPass());
+      [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel level) {
+        if (level != llvm::OptimizationLevel::O0) passes.addPass(ItemLoopPass());
       });
 }
 

@@ -17,10 +17,10 @@ namespace {
 
 /// Nodes that an optimiser is shown at a time; more than these are behind others anyway.
 constexpr std::size_t most_nodes = 256;
-/// Objects that are looked at together.
-constexpr std::size_t most_objects = 64;
-/// So often it is asked about nodes that have changed, at most.
+/// So often it is asked about nodes that have changed, at most; and of large flows less often,
+/// since it takes longer: for each of their nodes so much more.
 constexpr std::chrono::milliseconds ask_every{5};
+constexpr std::chrono::microseconds ask_every_per_node{1};
 /// A number that is near the one that was said before is no news: decisions are kept in journals.
 constexpr double near = 0.1;
 
@@ -90,7 +90,11 @@ Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimiser
       optimisers_(std::move(optimisers)),
       objects_(std::make_unique<KnownObjects>()),
       variants_(std::make_unique<VariantBook>(plan)),
-      ranks_(plan.nodes.size(), 0) {}
+      ranks_(plan.nodes.size(), 0) {
+  const auto is_data = [](const PlannedPort& port) { return port.type.is_data(); };
+  for (const PlannedNode& node : plan.nodes)
+    is_given_data_.push_back(std::ranges::any_of(node.ports, is_data));
+}
 
 Tuner::~Tuner() = default;
 
@@ -103,7 +107,10 @@ void Tuner::set_hosts(std::vector<HostSituation> hosts) {
 /// What is its own is found at once: with calls that end later the same look would blame others.
 void Tuner::see_hosts(std::vector<HostSituation> hosts) {
   objects_->look_again();
-  wants_objects_ = true;
+  for (const std::uint32_t node : running_) {
+    look_at(node);
+    look_behind(node);
+  }
   if (first_look_.empty()) return set_hosts(std::move(hosts));
   OwnPlaces own;
   std::uint32_t calls = 0;  // on a lease more are open than run
@@ -121,7 +128,8 @@ void Tuner::see_hosts(std::vector<HostSituation> hosts) {
 /// then something more is known.
 bool Tuner::is_due(Time now) const {
   if (optimisers_.empty() || running_.empty()) return false;
-  if (asked_ && now - *asked_ < ask_every && calls_seen_ < ask_at_calls_) return false;
+  const auto every = std::max<Time>(ask_every, ask_every_per_node * plan_.nodes.size());
+  if (asked_ && now - *asked_ < every && calls_seen_ < ask_at_calls_) return false;
   return nodes_changed_ || hosts_changed_ || objects_changed_ || calls_seen_ >= ask_at_calls_;
 }
 
@@ -160,33 +168,6 @@ void Tuner::add_coming(const Engine& engine, Situation& all) const {
                             .after = plan_.nodes[node].name,
                             .values_there = engine.values_there(next)});
     }
-}
-
-std::vector<DataId> Tuner::wanted_objects(const Engine& engine) {
-  std::vector<DataId> wanted;
-  if (optimisers_.empty() || !wants_objects_) return wanted;
-  const auto want_those_of = [&](std::uint32_t node) {
-    for (const DataId& data : engine.data_at(node))
-      if (wanted.size() < most_objects && objects_->is_wanted(data) &&
-          std::ranges::find(wanted, data) == wanted.end())
-        wanted.push_back(data);
-  };
-  for (const std::uint32_t node : running_) {
-    if (wanted.size() == most_objects) break;
-    if (engine.not_started(node) != 0) want_those_of(node);
-    for (const std::uint32_t next : plan_.nodes[node].consumers) {
-      if (wanted.size() == most_objects) break;
-      if (engine.progress(next).state == NodeState::waiting) want_those_of(next);
-    }
-  }
-  wants_objects_ = !wanted.empty();
-  return wanted;
-}
-
-void Tuner::see_objects(std::vector<ObjectSituation> objects) {
-  if (objects.empty()) wants_objects_ = false;  // nobody tells now; when nodes change it asks again
-  for (ObjectSituation& one : objects) objects_->see(std::move(one));
-  objects_changed_ = objects_changed_ || !objects.empty();
 }
 
 Situation Tuner::situation(const Engine& engine, const Room& room) const {
@@ -254,6 +235,8 @@ bool Tuner::has_news(const Decided& decided) const {
 
 void Tuner::begins(std::uint32_t node) {
   running_.insert(node);
+  look_at(node);
+  look_behind(node);
   const auto said = said_.find(node);
   const bool was_told = said != said_.end();
   if ((plan_.nodes[node].cores_of_call != 0 && !(was_told && said->second.devices)) ||

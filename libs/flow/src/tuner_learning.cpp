@@ -59,12 +59,12 @@ void Tuner::see(const Action& action, Time now) {
     objects_->forget(drop->data);
   } else if (const auto* change = std::get_if<NodeChanged>(&action)) {
     nodes_changed_ = true;
-    wants_objects_ = true;
     if (change->state == NodeState::running) {
       begins(change->node);
     } else {
       running_.erase(change->node);
       undecided_.erase(change->node);
+      if (change->state == NodeState::done) look_behind(change->node);
     }
   }
 }
@@ -117,15 +117,6 @@ void Tuner::learn(FunctionTimes& times, const Open& call, Time run_time, Time no
   times.recent_piece_seconds =
       times.calls == 1 ? piece
                        : times.recent_piece_seconds + (piece - times.recent_piece_seconds) * recent;
-}
-
-/// What it was given may have been copied to where it ran.
-void Tuner::learn_of_result(const Open& call, const Bytes& output) {
-  objects_->may_have_moved(call.data);
-  if (call.gives_data && output.size() == sizeof(DataId))
-    objects_->made(call.function, data_of(output));
-  else if (!output.empty())
-    objects_->gave(call.function, output.size());
 }
 
 }  // namespace orchid::flow

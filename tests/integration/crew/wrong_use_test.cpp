@@ -60,7 +60,6 @@ TEST_CASE_FIXTURE(CrewFixture, "a call whose deadline passes behind a long one e
   check_clear(ended, ErrorKind::cancelled);
   CHECK(ended.attempt() == 1);
   CHECK(walk_of(entry(crew, "walk").invoke(1, bytes_of({.left = 5}))).left == 0);
-  CHECK(crew.formations() == 1);
 }
 
 TEST_CASE_FIXTURE(CrewFixture, "a forward to nobody fails the call, and says who is there") {

@@ -18,6 +18,7 @@
 #include "foundation/files.h"
 #include "foundation/random.h"
 #include "protocol/data_table.h"
+#include "readiness.h"
 
 namespace orchid::tests {
 namespace {
@@ -49,9 +50,7 @@ struct DataFixture : ExecutorFixture {
   UniqueFd connect() { return connect_packets(executor.lane_socket()).value(); }
   /// What comes next over a connection, with its descriptor.
   static std::pair<LaneMessage, UniqueFd> next(const UniqueFd& socket) {
-    pollfd wait{socket.get(), POLLIN, 0};
-    const auto give_up = std::chrono::steady_clock::now() + 10s;
-    while (::poll(&wait, 1, 1000) <= 0) REQUIRE(std::chrono::steady_clock::now() < give_up);
+    REQUIRE(is_ready(socket.get(), POLLIN, 10s));
     auto packet = receive_packet(socket.get(), false).value();
     REQUIRE(packet.has_value());
     UniqueFd file;

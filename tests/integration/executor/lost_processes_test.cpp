@@ -5,13 +5,13 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 
 #include "executor_fixture.h"
 #include "foundation/tcp.h"
 #include "protocol/limits.h"
+#include "readiness.h"
 #include "transport/secure_channel.h"
 #include "transport/ucx_lane.h"
 
@@ -163,11 +163,7 @@ UniqueFd begin_wire_up(const std::string& address, const transport::ConnectionKe
   std::memcpy(&hello[16], key.data(), key.size());
   hello[32] = std::byte{4};  // a notice of 4 bytes, of which none comes
   REQUIRE(::send(socket->get(), hello.data(), hello.size(), MSG_NOSIGNAL) == 40);
-  pollfd answer{.fd = socket->get(), .events = POLLIN, .revents = 0};
-  int ready = 0;
-  do ready = ::poll(&answer, 1, 10'000);
-  while (ready < 0 && errno == EINTR);  // a signal to this process is nothing to the worker
-  REQUIRE(ready == 1);
+  REQUIRE(is_ready(socket->get(), POLLIN, 10s));
   return std::move(*socket);
 }
 

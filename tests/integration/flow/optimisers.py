@@ -161,14 +161,66 @@ def wrong_variants_are_faults(site):
         expect_in("the fault", fault, checked.stdout + checked.stderr)
 
 
-with tempfile.TemporaryDirectory() as folder, gateway(PROGRAMS, {**os.environ, "XDG_STATE_HOME": folder}) as one:
-    one.add_executor("flow")
+NEXT = """flow: next
+optimise: [prefetch]
+inputs: {n: u64}
+nodes:
+  first: {kind: call, function: waits}
+  second: {kind: call, function: optimised.up_to}
+edges: [{from: n, to: first}, {from: first, to: second}]
+outputs: {r: second}
+"""
+
+
+def states(site, flow_id):
+    return {node["node"]: node["state"] for node in site.document("flow", "show", flow_id)["nodes"]}
+
+
+def a_worker_stands_before_the_next_node_begins(site):
+    """While the only worker that the tenant has runs the node before it, which would last for longer than the test waits."""
+    site.orchid("build", HERE / "waits.cpp", "-o", site.folder / "waits.orc")
+    site.orchid("deploy", site.folder / "waits.orc")
+    (site.folder / "next.yaml").write_text(NEXT)
+    expect("workers that were taken ahead, before", site.metrics()["orchid_workers_ahead_total"], 0)
+    flow_id = site.orchid("flow", "submit", site.folder / "next.yaml", "--input", "n=300").stdout.strip()
+    wait_for(lambda: site.metrics()["orchid_workers_ahead_total"], lambda count: count == 1, "a worker is taken ahead", site.said)
+    expect("the flow meanwhile", states(site, flow_id), {"first": "running", "second": "waiting"})
+    expect("cores that have workers meanwhile", [host["cores_leased"] for host in site.document("hosts")["hosts"]], [2])
+    # It is there for any call of the function.
+    expect("what a call finds", json.loads(site.orchid("invoke", "optimised.up_to", "--args", "[3]").stdout), [1, 2, 3])
+    expect("the flow still", states(site, flow_id), {"first": "running", "second": "waiting"})
+    site.orchid("flow", "cancel", flow_id)
+    expect("workers that were taken ahead", site.metrics()["orchid_workers_ahead_total"], 1)
+    done = site.orchid("flow", "run", site.folder / "next.yaml", "--input", "n=1", "--json")
+    expect("the result", json.loads(done.stdout)["outputs"]["r"], [1])
+
+
+def what_is_loaded_ahead_is_checked_as_calls_are(site):
+    def load(name, *fields):
+        words = [word for field in fields for word in ("--header", field)]
+        done = subprocess.run(["curl", "--silent", "--max-time", "20", "--output", "/dev/null", "--write-out", "%{http_code}", "--request", "POST",
+                               "--unix-socket", site.folder / "gateway.sock", *words, f"http://localhost/v1/functions/{name}/load"],
+                              capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=True)
+        return int(done.stdout)
+
+    for status, *request in ((204, "optimised"), (204, "optimised", "Orchid-Host-Kind: gpu"), (404, "nobody"), (400, "optimised", "Orchid-Host-Kind: tpu"),
+                             (400, "optimised", "Orchid-Device: both"), (400, "optimised", "Orchid-Cluster: nowhere"),
+                             (404, "optimised", "Orchid-Data: nothing"), (400, "optimised", "Orchid-Data: ,,")):
+        expect(f"the status of {request}", load(*request), status)
+
+
+# With one thread for HTTP: a worker belongs to the one that took it.
+with tempfile.TemporaryDirectory() as folder, \
+        gateway(PROGRAMS, {**os.environ, "XDG_STATE_HOME": folder}, "http_threads = 1\n") as one:
+    one.add_executor("flow", "--cores", "2")
     wait_for(lambda: [executor["state"] for host in one.document("hosts")["hosts"] for executor in host["executors"]], bool,
              "an executor is there", one.said)
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", f"-I{SOURCES}/libs/optimiser/include", SOURCES / "tests/unit/optimiser/libraries/as_told.c",
                     "-o", one.folder / "as_told.so"], check=True, timeout=COMMAND_TIMEOUT_S)
     one.orchid("build", HERE / "optimised.cpp", "-o", one.folder / "optimised.orc")
     one.orchid("deploy", one.folder / "optimised.orc")
+    a_worker_stands_before_the_next_node_begins(one)
+    what_is_loaded_ahead_is_checked_as_calls_are(one)
     ours_decide_and_say_why(one)
     wrong_names_are_faults(one)
     a_library_decides(one)

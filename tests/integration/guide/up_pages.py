@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from blocks import PROGRAMS, SOURCES, Block, Terminal, blocks_of, commands_of
-from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, wait_for
+from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, text_of, wait_for
 from network_hosts import another_machine, network_hosts
 
 
@@ -138,7 +138,7 @@ def remote_memory(block):
             first.run("orchid doctor --wait 60s")
             ((take, (_,)),) = commands_of(block.replaced(("8GiB", "64MiB")))
             first.run(f"{take} >lease.txt &")
-            lease = wait_for(lambda: pathlib.Path(folder, "lease.txt").read_text().strip(), bool, "take prints its lease")
+            lease = wait_for(lambda: text_of(f"{folder}/lease.txt").strip(), bool, "take prints its lease")
             text = others.replaced(("l-3-17", lease), ("2 GiB", "16 MiB"), ("1GiB", "8MiB"), ("8 GiB", "64 MiB"), ("n17", socket.gethostname()))
             for command, shown in commands_of(text):
                 second.shows(command, shown)

@@ -13,7 +13,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, wait_for  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, text_of, wait_for  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
 from browser import browser  # noqa: E402
 
@@ -143,8 +143,7 @@ def requests_that_are_refused(site, _):
     same("metrics for machines", ask(site, "GET", "/metrics", **machine)[0], 200)
     same("metrics for nobody", ask(site, "GET", "/metrics")[0], 401)
     secret = cookie.partition("=")[2]
-    kept = wait_for(lambda: (site.folder / "g/page-sessions.json").read_text() if (site.folder / "g/page-sessions.json").exists() else "",
-                    lambda text: "secret" in text, "sessions are written down", site.said)
+    kept = wait_for(lambda: text_of(site.folder / "g/page-sessions.json"), lambda text: "secret" in text, "sessions are written down", site.said)
     expect(secret not in kept, "the cookie is nowhere on disk")
     same("a logout", ask(site, "DELETE", "/v1/page/session", Cookie=cookie, Origin=address(site))[0], 204)
     same("after it", ask(site, "GET", "/v1/hosts", Cookie=cookie)[0], 401)

@@ -59,7 +59,8 @@ TEST_CASE_FIXTURE(SystemFixture,
     const Http answer = http("POST", std::string("/v1/functions/") + function + "/invocations");
     CHECK(answer.status == 200);
     CHECK_FALSE(contains(answer.body, "opened"));
-    CHECK(orchid({"invoke", function}).status == 0);
+    const auto result = orchid({"invoke", function});
+    CHECK_MESSAGE(result.status == 0, function, ": ", result.err);
     check_next_call();
   }
 }

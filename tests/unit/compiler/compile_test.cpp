@@ -408,20 +408,34 @@ TEST_CASE("the loop over a kernel's items becomes vector code around a loop of t
   CHECK_MESSAGE(wide, code);
 }
 
+namespace {
+
+/// What the entry run_all of a module answers.
+std::string run_all(CompileServer& server, const std::string& module, CompileTier tier) {
+  const ObjectFile object(server.compile(module, tier));
+  REQUIRE(server.made == tier);
+  const auto result =
+      run_command("cd " + object.directory() +
+                  " && " CLANG " " TEST_DATA "/run_all.o module.o -lm -o program && ./program");
+  REQUIRE(result.exit_status == 0);
+  return result.output;
+}
+
+}  // namespace
+
 TEST_CASE("kernels compute the same bits as vector code and as scalar code") {
   CompileServer server;
-  const auto run = [&](CompileTier tier) {
-    const ObjectFile object(server.compile("kernel_bodies.bc", tier));
-    REQUIRE(server.made == tier);
-    const auto result =
-        run_command("cd " + object.directory() +
-                    " && " CLANG " " TEST_DATA "/run_all.o module.o -lm -o program && ./program");
-    REQUIRE(result.exit_status == 0);
-    return result.output;
-  };
-  const std::string scalar = run(CompileTier::quick);
+  const std::string scalar = run_all(server, "kernel_bodies.bc", CompileTier::quick);
   CHECK(count(scalar, "\n") > 20);
-  CHECK(run(CompileTier::o3) == scalar);
+  CHECK(run_all(server, "kernel_bodies.bc", CompileTier::o3) == scalar);
+}
+
+TEST_CASE(
+    "loops over arrays that overlap compute the same bits as vector code and as scalar code") {
+  CompileServer server;
+  const std::string scalar = run_all(server, "shared_memory.bc", CompileTier::quick);
+  CHECK(count(scalar, "\n") == 20);
+  CHECK(run_all(server, "shared_memory.bc", CompileTier::o3) == scalar);
 }
 
 TEST_CASE("in a program of its own a kernel computes the same bits, optimised or not") {

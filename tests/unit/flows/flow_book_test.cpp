@@ -3,14 +3,22 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "database/database.h"
 #include "flow_process.h"
 #include "scratch_folder.h"
 #include "submitted_flows.h"
 
 namespace orchid::flows {
+namespace {
+
+using Json = nlohmann::json;
+
+}  // namespace
 
 TEST_CASE("a submitted flow runs to its end, and its outputs are kept") {
   const tests::Scratch folder;
@@ -75,6 +83,28 @@ TEST_CASE("after a restart the calls that were open are asked for again, and no 
   }
   Process process(folder);
   CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] == 156);
+}
+
+TEST_CASE("a flow goes on by its plan, or else by what was submitted") {
+  for (const bool plan_is_lost : {false, true}) {
+    const tests::Scratch folder;
+    std::string id;
+    std::multiset<std::uint64_t> open;
+    {
+      Process process(folder);
+      id = process.submit();
+      for (int i = 0; i < 5; ++i) process.end_one();
+      for (const FlowCall& call : process.calls.open) open.insert(call.number);
+    }
+    const char* loss = plan_is_lost ? "UPDATE plans SET bytes = substr(bytes, 2)"
+                                    : "UPDATE flows SET body = x'00'";
+    REQUIRE(Database::open(folder / "flows.db").value()->execute(loss).has_value());
+    Process process(folder);
+    CHECK(process.state(id) == "running");
+    CHECK(process.calls.started == open);
+    process.end_all();
+    CHECK(process.ask({.ask = FlowAsk::outputs, .flow = id, .key = {}})->document["total"] == 156);
+  }
 }
 
 TEST_CASE("what optimisers have decided holds after a restart: the same calls with the same runs") {

@@ -27,6 +27,7 @@ FlowRecord record_of(const std::string& id, std::vector<std::byte> body) {
           .submitted = 1000,
           .functions = "{}",
           .body = std::move(body),
+          .plan = {std::byte{1}, std::byte{2}},
           .done = std::nullopt};
 }
 
@@ -94,6 +95,23 @@ std::vector<Seen> run_to_its_end(FlowJournal& journal, const std::string& id,
 }
 
 }  // namespace
+
+TEST_CASE("a plan is kept until the functions of its flow change, or it is done") {
+  const tests::Scratch folder;
+  const std::vector<std::byte> nothing;
+  {
+    const auto journal = journal_in(folder);
+    for (const char* id : {"fl-1", "fl-2", "fl-3", "fl-4"})
+      REQUIRE(journal->insert(record_of(id, {})).has_value());
+    const JournalEvent goes_on{.event = flow::GoOn{}};
+    REQUIRE(journal->append({.flow = "fl-2", .sequence = 0, .event = &goes_on}, "{}").has_value());
+    REQUIRE(journal->finish("fl-3", {.at = 5, .summary = "{}", .log = ""}, "{}").has_value());
+    REQUIRE(journal->remove("fl-4").has_value());
+  }
+  const auto journal = journal_in(folder);
+  CHECK(journal->plan("fl-1").value() == record_of("", {}).plan);
+  for (const char* id : {"fl-2", "fl-3", "fl-4"}) CHECK(journal->plan(id).value() == nothing);
+}
 
 TEST_CASE("any beginning of a journal gives the flow as it was then, with the same calls open") {
   const std::vector<std::byte> body = body_of(all_kinds(), {{"n", 12}, {"wanted", 9}});

@@ -1,4 +1,5 @@
-// flow_process.h: a process that runs flows, without a gateway: tests answer its calls.
+// flow_process.h: a process that runs submitted flows, without a gateway: its book over a folder
+// that outlives it, a clock that stands still, and calls that the test answers.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -6,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -17,47 +19,17 @@
 #include <utility>
 #include <vector>
 
+#include "flow/plan_bytes.h"
 #include "flow_book.h"
+#include "held_calls.h"
 #include "scratch_folder.h"
 #include "submitted_flows.h"
 
 namespace orchid::flows {
 
-using Json = nlohmann::json;
-
-class StillClock final : public Clock {
- public:
-  [[nodiscard]] MonotonicTime now() const override { return MonotonicTime(time); }
-  [[nodiscard]] WallTime wall_now() const override {
-    return WallTime(std::chrono::hours(500'000) + time);
-  }
-  std::chrono::milliseconds time{1'000};
-};
-
-/// Calls that are open, by flow and number; the test answers them.
-class HeldCalls final : public FlowCaller {
- public:
-  void start(FlowCall call) override {
-    started.insert(call.number);
-    open.push_back(std::move(call));
-  }
-  void stop(const std::string& flow, std::uint64_t number) override {
-    stopped += static_cast<unsigned>(std::erase_if(
-        open, [&](const FlowCall& call) { return call.flow == flow && call.number == number; }));
-  }
-  void forget(const std::string& flow) override {
-    std::erase_if(open, [&](const FlowCall& call) { return call.flow == flow; });
-  }
-  void drop(const DataId& data) override { dropped.push_back(data); }
-  std::vector<DataId> dropped;
-  std::deque<FlowCall> open;
-  std::multiset<std::uint64_t> started;  // numbers
-  unsigned stopped = 0;
-};
-
 struct Answer {
   FlowAnswer head;
-  Json document;  // if it has one
+  nlohmann::json document;  // if it has one
   std::string text;
 };
 
@@ -72,7 +44,7 @@ class Process {
                .clock = clock,
                .answer =
                    [this](const FlowAnswer& head, std::string_view text) {
-                     answers[head.number] = {head, Json::parse(text, nullptr, false),
+                     answers[head.number] = {head, nlohmann::json::parse(text, nullptr, false),
                                              std::string(text)};
                    },
                .check = [this](Asked asked) { check(std::move(asked)); },
@@ -80,6 +52,14 @@ class Process {
                    [this] {
                      ++looks;
                      later_.emplace_back(HostsSeen{.hosts = hosts});
+                   },
+               .look_at_objects =
+                   [this](const std::string& flow, const std::vector<DataId>& wanted) {
+                     ObjectsSeen seen{.flow = flow, .objects = {}};
+                     for (const DataId& id : wanted)
+                       seen.objects.push_back({.id = id, .bytes = 1'000, .hosts = {"a"}});
+                     object_looks.push_back(wanted.size());
+                     later_.emplace_back(std::move(seen));
                    }},
               options) {
     REQUIRE(book_.restore().has_value());
@@ -104,7 +84,7 @@ class Process {
     REQUIRE_FALSE(answer->head.failure.has_value());
     return answer->document.at("id").get<std::string>();
   }
-  Json show(const std::string& flow) {
+  nlohmann::json show(const std::string& flow) {
     const auto answer = ask({.ask = FlowAsk::show, .flow = flow, .key = {}});
     REQUIRE(answer.has_value());
     return answer->document;
@@ -150,10 +130,12 @@ class Process {
     bring({});
   }
 
-  std::string version = "0123456789ab";  // of all functions
-  std::string needs{};                   // the same
+  std::string version = "0123456789ab";             // of all functions
+  std::string needs{};                              // the same
+  std::map<std::string, std::string> signatures{};  // of functions of the test's own
   std::vector<flow::HostSituation> hosts{};
-  unsigned looks = 0;  // at them
+  unsigned looks = 0;                       // at them
+  std::vector<std::size_t> object_looks{};  // at so many each time
   StillClock clock;
   HeldCalls calls;
   std::map<std::uint64_t, Answer> answers;
@@ -174,7 +156,8 @@ class Process {
       if (!submission) return fail(submission.error());
       KnownVersions functions;
       auto ready = make_ready(*submission, [&](const std::string& name) {
-        const std::string signature = signature_of(name);
+        const auto own = signatures.find(name);
+        const std::string signature = own != signatures.end() ? own->second : signature_of(name);
         functions[name] = {.signature = signature, .exact = name + "@" + version, .needs = needs};
         return flow::KnownFunction{.state = flow::KnownFunction::State::known,
                                    .signature = signature,
@@ -184,11 +167,20 @@ class Process {
       });
       if (!ready) return fail(ready.error());
       const std::string name = ready->plan.name;
-      return CheckedSubmission{.name = name, .functions = functions, .ready = std::move(*ready)};
+      auto plan = flow::to_bytes(ready->plan, ready->inputs);
+      return CheckedSubmission{.name = name,
+                               .functions = functions,
+                               .ready = std::move(*ready),
+                               .plan = std::move(plan)};
     }();
     later_.emplace_back(Checked{.request = std::move(asked.request),
                                 .content = std::move(asked.content),
                                 .result = std::move(checked)});
+  }
+  static DataId object(std::uint64_t number) {
+    DataId id;
+    std::memcpy(id.bytes.data(), &number, sizeof number);
+    return id;
   }
   static std::string signature_of(const std::string& name) {
     static const std::string all = flow::functions_section();
@@ -196,6 +188,11 @@ class Process {
     return all.substr(begin, all.find('\n', begin) - begin);
   }
   static flow::Answered answer_of(const FlowCall& call) {
+    if (call.signature.starts_with("data<"))
+      return {.call = {.run = 0, .number = call.number},
+              .output = *flow::value("data<f64>", "\"" + to_string(object(call.number)) + "\"")};
+    if (call.signature.find("data<") != std::string::npos)
+      return {.call = {.run = 0, .number = call.number}, .output = *flow::value("f64", "1")};
     const std::string name = call.function.substr(0, call.function.find('@'));
     const auto type = flow::parse_function_type(call.signature).value();
     const flow::PlannedCall planned{

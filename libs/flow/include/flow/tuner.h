@@ -38,7 +38,10 @@ class Tuner {
   void see_hosts(std::vector<HostSituation> hosts);
 
   /// Objects at the ports of nodes that run or come next, and that it wants to know of; at most 64.
+  /// Of nodes that have changed, each is looked at once; and of all when hosts were seen.
   [[nodiscard]] std::vector<DataId> wanted_objects(const Engine& engine);
+  /// False: there are none.
+  [[nodiscard]] bool may_want_objects() const { return !to_look_at_.empty(); }
   /// What was found of them.
   void see_objects(std::vector<ObjectSituation> objects);
 
@@ -80,6 +83,8 @@ class Tuner {
   void begins(std::uint32_t node);
   void starts(const StartCall& start, Time now);
   std::optional<Open> closes(std::uint64_t number);
+  void look_at(std::uint32_t node);
+  void look_behind(std::uint32_t node);
   [[nodiscard]] bool is_awaited(const Engine& engine) const;
   void learn_of_result(const Open& call, const Bytes& output);
   void learn(FunctionTimes& times, const Open& call, Time run_time, Time now);
@@ -93,7 +98,9 @@ class Tuner {
   std::unique_ptr<KnownObjects> objects_;
   std::unique_ptr<VariantBook> variants_;
   bool objects_changed_ = false;
-  bool wants_objects_ = false;  // there may be some that it does not know
+  std::vector<bool> is_given_data_;  // by node
+  /// Of those, the ones at whose ports there may be objects that it does not know.
+  std::set<std::uint32_t> to_look_at_;
   std::vector<HostSituation> first_look_;
   std::vector<HostSituation> hosts_;  // as of the last look, with what is the flow's own as free
   std::uint32_t workers_ = 1;         // that it had when it was last asked
