@@ -30,6 +30,10 @@ CREATE TABLE events (
 );
 )sql";
 
+/// Later than the others. Programs that do not know it leave it as it is.
+constexpr const char* learned_table =
+    "CREATE TABLE IF NOT EXISTS learned (number INTEGER PRIMARY KEY, variants TEXT NOT NULL)";
+
 // Older programs leave it alone, and may leave plans of flows in it that have gone.
 constexpr const char* table_of_plans =
     "CREATE TABLE IF NOT EXISTS plans (flow TEXT PRIMARY KEY, bytes BLOB NOT NULL);"
@@ -152,6 +156,7 @@ Result<void> FlowJournal::prepare(ByteCount most) {
   return in_transaction([&]() -> Result<void> {
     if (version == 0)
       if (auto made = database_->execute(tables); !made) return made;
+    if (auto made = database_->execute(learned_table); !made) return made;
     if (auto made = database_->execute(table_of_plans); !made) return made;
     // Writes in any case: from now on all of its files are open.
     return database_->execute("PRAGMA user_version=1");
@@ -259,6 +264,19 @@ Result<void> FlowJournal::remove(const std::string& flow) {
     if (!forgotten) return forgotten;
     if (auto gone = forget_plan(flow); !gone) return gone;
     return database_->prepare("DELETE FROM flows WHERE id = ?").bind(std::string_view(flow)).run();
+  });
+}
+
+Result<std::string> FlowJournal::learned() {
+  Statement row = database_->prepare("SELECT variants FROM learned WHERE number = 1");
+  auto found = row.step();
+  if (!found) return fail(std::move(found.error()));
+  return *found ? row.text(0) : std::string();
+}
+
+Result<void> FlowJournal::keep_learned(std::string_view json) {
+  return in_transaction([&] {
+    return database_->prepare("INSERT OR REPLACE INTO learned VALUES (1, ?)").bind(json).run();
   });
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "database/database.h"
@@ -71,6 +72,10 @@ class FlowJournal {
   [[nodiscard]] Result<void> finish(const std::string& flow, const DoneFlow& done,
                                     std::string_view outputs);
   [[nodiscard]] Result<void> remove(const std::string& flow);
+
+  /// What flows have learned of variants (flow/kept_variants.h), JSON; empty: nothing yet.
+  [[nodiscard]] Result<std::string> learned();
+  [[nodiscard]] Result<void> keep_learned(std::string_view json);
 
   /// Without their bodies and plans, oldest first.
   [[nodiscard]] Result<std::vector<FlowRecord>> flows();

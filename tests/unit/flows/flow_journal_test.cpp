@@ -162,6 +162,17 @@ TEST_CASE("a flow that is done leaves its outputs, and no events") {
   CHECK(journal->body("fl-2").error().code == ErrorCode::not_found);
 }
 
+TEST_CASE("what flows have learned stays, and the newest counts") {
+  const tests::Scratch folder;
+  {
+    const auto journal = journal_in(folder);
+    CHECK(journal->learned().value().empty());
+    REQUIRE(journal->keep_learned("{\"variants\":[]}").has_value());
+    REQUIRE(journal->keep_learned("{\"variants\":[1]}").has_value());
+  }
+  CHECK(journal_in(folder)->learned().value() == "{\"variants\":[1]}");
+}
+
 TEST_CASE("what does not fit is not there at all, and what was there stays") {
   const tests::Scratch folder;
   const auto journal = journal_in(folder, 1_MiB);
