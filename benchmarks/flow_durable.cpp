@@ -3,7 +3,9 @@
 // A whole Orchid with one executor. A flow of 10 000 calls that do not wait for each other is
 // submitted, and ends; from before its submission until its end is known. Each call and each answer
 // is in the journal before it counts. In the second row the process that runs the flows is killed
-// (SIGKILL) when half of the calls have been answered, and the next one goes on. The outputs of all
+// (SIGKILL) when half of the calls have been answered, and the next one goes on. What ends more
+// than three times in a minute is begun again after a pause of a second, which is not what is asked
+// here: so another Orchid is killed from then on, which has run a flow before. The outputs of all
 // rounds are checked, and each round's flow is removed behind it, which is not measured.
 #include <signal.h>
 
@@ -12,8 +14,10 @@
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/bench.h"
@@ -30,6 +34,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int nodes = 10'000;
 constexpr std::chrono::seconds most{120};
+constexpr int kills_without_pause = 3;  // in a minute
 
 std::string name_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/comm");
@@ -78,24 +83,48 @@ class Submission {
   SubmittedFlow flow_;
 };
 
+/// An Orchid that knows the function.
+class Site {
+ public:
+  Site()
+      : orchid_(must(tests::LocalOrchid::start(PROGRAMS))),
+        client_({.gateway = orchid_.address(), .token = orchid_.token()}) {
+    client_.deploy_file("flow_functions", FLOW_FUNCTIONS);
+  }
+  Result<std::vector<double>> run(const std::string& document) {
+    return Submission(client_, document).finish();
+  }
+  Result<std::vector<double>> run_killed(const std::string& document) {
+    const Submission flow(client_, document);
+    if (auto half = flow.until_half(); !half) return fail(std::move(half.error()));
+    if (auto killed = kill_flows(orchid_); !killed) return fail(std::move(killed.error()));
+    ++kills_;
+    return flow.finish();
+  }
+  [[nodiscard]] int kills() const { return kills_; }
+
+ private:
+  tests::LocalOrchid orchid_;
+  Client client_;
+  int kills_ = 0;
+};
+
 int run(Bench& bench) {
-  const auto orchid = must(tests::LocalOrchid::start(PROGRAMS));
-  Client client({.gateway = orchid.address(), .token = orchid.token()});
-  client.deploy_file("flow_functions", FLOW_FUNCTIONS);
   const std::string document = wide_flow(nodes);
   const Promise promise{Statistic::p50, {Target::Direction::at_least, 5000}};
+  std::optional<Site> site(std::in_place);
   bench.measure({.row = "a submitted flow of 10 000 calls",
                  .unit = "nodes/s",
-                 .round = [&] { return Submission(client, document).finish(); },
+                 .round = [&] { return site->run(document); },
                  .promises = {promise}});
   bench.measure({.row = "the same, killed in between",
                  .unit = "nodes/s",
                  .round = [&]() -> Result<std::vector<double>> {
-                   const Submission flow(client, document);
-                   if (auto half = flow.until_half(); !half) return fail(std::move(half.error()));
-                   if (auto killed = kill_flows(orchid); !killed)
-                     return fail(std::move(killed.error()));
-                   return flow.finish();
+                   if (site->kills() == kills_without_pause) {
+                     site.emplace();
+                     if (auto first = site->run(document); !first) return first;
+                   }
+                   return site->run_killed(document);
                  },
                  .promises = {promise}});
   return bench.report();

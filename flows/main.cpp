@@ -1,8 +1,8 @@
 // orchid-flows: runs the flows that one tenant has submitted; orchid-gateway keeps it.
 //
 // Threads: the main one owns the flows and their journal; one takes what the gateway asks; one
-// checks what is submitted, one looks at data; and each call that is under way has one that waits
-// for it.
+// checks what is submitted, one looks at data; one makes calls; and each call that lasts longer
+// than a second, or has failed, has one that looks after it.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -85,10 +85,11 @@ int run(const Arguments& arguments) {
   const std::string templates = template_list(folders_of(arguments));
   Arrivals arrivals;
   GatewayLink gateway(UniqueFd(arguments.socket), arrivals);
-  Client client({.connect = [&gateway] { return gateway.dial(); }});
+  const ClientOptions way{.connect = [&gateway] { return gateway.dial(); }};
+  Client client(way);
   if (auto confined = confine_this_process(); !confined) return cannot_start(confined.error());
   gateway.start();
-  CallMaker calls(client, arrivals, most_calls);
+  CallMaker calls({.client = client, .arrivals = arrivals, .way = way}, most_calls);
   BackgroundThread checks;
   BackgroundThread looks;
   const SystemClock clock;

@@ -28,6 +28,7 @@ struct CheckedSubmission {
   std::string name;
   KnownVersions functions;
   ReadyFlow ready;
+  std::vector<std::byte> plan;  // the same as bytes
 };
 struct Checked {
   FlowRequest request;

@@ -1,7 +1,10 @@
 #include "call_maker.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "flow_run/flow_calls.h"
 
@@ -33,19 +36,79 @@ flow::CallFailed failure_of(const FlowCall& call, const Error& error) {
       .message = std::move(message)};
 }
 
+InvokeOptions options_for(const FlowCall& call) {
+  return {.deadline = call.deadline,
+          .idempotency_key = call.flow + "-" + std::to_string(call.number),
+          .signature = call.signature,
+          .host_kind = call.host_kind,
+          .device = flow::wanted_device(call.device),
+          .cluster = call.cluster,
+          .data = flow::references_to(call.data)};
+}
+
 }  // namespace
 
 CallMaker::~CallMaker() {
-  for (std::jthread& thread : threads_) thread.request_stop();
+  {
+    const std::lock_guard lock(mutex_);
+    most_ = 0;  // nothing begins any more
+  }
+  quick_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::jthread& thread : threads_) thread.request_stop();
+  }
+  more_.notify_all();
   threads_.clear();
 }
 
 void CallMaker::start(FlowCall call) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back(std::move(call));
-  if (idle_ < waiting_.size() && threads_.size() < most_threads_)
+  begin_some();
+}
+
+void CallMaker::begin_some() {
+  while (under_way_ < most_ && !waiting_.empty()) {
+    ++under_way_;
+    FlowCall next = std::move(waiting_.front());
+    waiting_.pop_front();
+    running_.insert_or_assign(Name(next.flow, next.number), Wish::answer);
+    begin(std::move(next));
+  }
+}
+
+void CallMaker::begin(FlowCall call) {
+  const auto shared = std::make_shared<const FlowCall>(std::move(call));
+  if (shared->keeps) return hand_over(shared);
+  quick_->start(
+      shared->function, shared->input, options_for(*shared),
+      [this, shared](std::optional<Reply> reply) { ended_quickly(shared, std::move(reply)); });
+}
+
+void CallMaker::hand_over(CallPointer call) {
+  handed_over_.push_back(std::move(call));
+  if (idle_ < handed_over_.size() && threads_.size() < most_)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
-  filled_.notify_one();
+  more_.notify_one();
+}
+
+void CallMaker::ended_quickly(const CallPointer& call, std::optional<Reply> reply) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = running_.find({call->flow, call->number});
+    const bool is_wanted = found != running_.end() && found->second != Wish::forget;
+    if (is_wanted && !reply) return hand_over(call);
+    if (!is_wanted || found->second == Wish::cancel) reply.reset();
+    if (found != running_.end()) running_.erase(found);
+    --under_way_;
+    begin_some();
+  }
+  if (reply)
+    arrivals_.put(CallEnded{.flow = call->flow,
+                            .event = flow::Answered{.call = {.run = 0, .number = call->number},
+                                                    .output = std::move(reply->output),
+                                                    .run_time = reply->timing.run}});
 }
 
 void CallMaker::stop(const std::string& flow, std::uint64_t number) {
@@ -68,17 +131,17 @@ void CallMaker::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
-    const bool is_some = filled_.wait(lock, stop, [this] { return !waiting_.empty(); });
+    more_.wait(lock, [&] { return !handed_over_.empty() || stop.stop_requested(); });
     --idle_;
-    if (!is_some) return;
-    const FlowCall next = std::move(waiting_.front());
-    waiting_.pop_front();
-    const Name name{next.flow, next.number};
-    running_.insert_or_assign(name, Wish::answer);
+    if (stop.stop_requested()) return;
+    const CallPointer next = std::move(handed_over_.front());
+    handed_over_.pop_front();
     lock.unlock();
-    make(next, stop);
+    make(*next, stop);
     lock.lock();
-    running_.erase(name);
+    running_.erase({next->flow, next->number});
+    --under_way_;
+    begin_some();
   }
 }
 
@@ -90,13 +153,7 @@ void CallMaker::make(const FlowCall& call, const std::stop_token& stop) {
 
 std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop_token& stop) {
   if (call.keeps) return keep(call, stop);
-  InvokeOptions options{.deadline = call.deadline,
-                        .idempotency_key = call.flow + "-" + std::to_string(call.number),
-                        .signature = call.signature,
-                        .host_kind = call.host_kind,
-                        .device = flow::wanted_device(call.device),
-                        .cluster = call.cluster,
-                        .data = flow::references_to(call.data)};
+  InvokeOptions options = options_for(call);
   // False would cancel the call, which goes on when it is only forgotten.
   options.watch = [&](const InvocationStatus&) {
     switch (wish_for(call, stop)) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,9 +16,9 @@
 
 #include "arrivals.h"
 #include "flow/devices.h"
-#include "flow/plan.h"
 #include "flow_run/flow_data.h"
 #include "flow_run/preparations.h"
+#include "flow_run/quick_calls.h"
 #include "orchid/client.h"
 
 namespace orchid::flows {
@@ -52,18 +53,27 @@ class FlowCaller {
   /// by `start`.
   virtual void forget(const std::string& flow) = 0;
   /// What a node needs that comes next: see flow::Preparations. Does not wait.
-  virtual void prepare(const std::string& /*flow*/, const flow::Plan& /*plan*/,
-                       const flow::PlannedNode& /*node*/, std::vector<DataId> /*data*/) {}
+  virtual void prepare(const std::string& /*flow*/, std::vector<flow::CallsAhead> /*calls*/) {}
   /// A node has made the object, and nobody needs it any more.
   virtual void drop(const DataId& data) = 0;
 };
 
-/// A thread for each call that is under way, up to a limit; others wait.
+/// Calls are tried on one thread first (flow::QuickCalls). What has no result after a second is
+/// asked for again, under its key, by a thread of its own, which waits for it and knows what to do
+/// about failures. So many are under way at most; others wait.
 class CallMaker final : public FlowCaller {
  public:
-  /// Both outlive it.
-  CallMaker(Client& client, Arrivals& arrivals, std::size_t most_threads)
-      : client_(client), arrivals_(arrivals), most_threads_(most_threads) {}
+  struct Parts {
+    Client& client;
+    Arrivals& arrivals;
+    const ClientOptions& way;  // the client's
+  };
+  /// The client and the arrivals outlive it.
+  CallMaker(const Parts& parts, std::size_t most)
+      : client_(parts.client),
+        arrivals_(parts.arrivals),
+        most_(most),
+        quick_(std::in_place, parts.way) {}
   /// Calls that run are not cancelled.
   ~CallMaker() override;
 
@@ -71,15 +81,21 @@ class CallMaker final : public FlowCaller {
   void stop(const std::string& flow, std::uint64_t number) override;
   void forget(const std::string& flow) override;
   void drop(const DataId& data) override { drops_.drop(data); }
-  void prepare(const std::string& flow, const flow::Plan& plan, const flow::PlannedNode& node,
-               std::vector<DataId> data) override {
-    preparations_.add(flow, plan, node, std::move(data));
+  void prepare(const std::string& flow, std::vector<flow::CallsAhead> calls) override {
+    preparations_.add(flow, std::move(calls));
   }
 
  private:
   enum class Wish : std::uint8_t { answer, cancel, forget };
-  using Name = std::pair<std::string, std::uint64_t>;  // flow, number
+  using Name = std::pair<std::string, std::uint64_t>;   // flow, number
+  using CallPointer = std::shared_ptr<const FlowCall>;  // a callback's, which is copied
 
+  // With mutex_ held.
+  void begin_some();
+  void begin(FlowCall call);
+  void hand_over(CallPointer call);
+
+  void ended_quickly(const CallPointer& call, std::optional<Reply> reply);
   void work(const std::stop_token& stop);
   void make(const FlowCall& call, const std::stop_token& stop);
   /// Nothing: nobody wants it any more.
@@ -90,17 +106,20 @@ class CallMaker final : public FlowCaller {
 
   Client& client_;
   Arrivals& arrivals_;
-  std::size_t most_threads_;
+  std::size_t most_;
   flow::DataDrops drops_{client_};
   flow::Preparations preparations_{client_};
   std::mutex mutex_;
-  std::condition_variable_any filled_;
+  std::condition_variable more_;  // to do for threads
   /// Apart, and told nothing: a thread that pauses has a call, and takes no other one.
   std::condition_variable_any pausing_;
   std::deque<FlowCall> waiting_;  // guarded by mutex_, as all below
-  std::map<Name, Wish> running_;
-  std::size_t idle_ = 0;  // threads
+  std::map<Name, Wish> running_;  // those that are under way
+  std::size_t under_way_ = 0;
+  std::deque<CallPointer> handed_over_;  // of these
+  std::size_t idle_ = 0;                 // threads
   std::vector<std::jthread> threads_;
+  std::optional<flow::QuickCalls> quick_;  // it calls us
 };
 
 }  // namespace orchid::flows

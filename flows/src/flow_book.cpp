@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "flow/kept_variants.h"
+#include "flow/plan_bytes.h"
 #include "flow_run/host_looks.h"
 #include "flow_run/preparations.h"
 #include "foundation/log.h"
@@ -14,6 +16,8 @@ namespace orchid::flows {
 namespace {
 
 constexpr std::chrono::minutes clean_every{1};
+/// For each flow.
+constexpr std::chrono::milliseconds look_at_objects_every{200};
 /// A flow's clock stands still while nobody runs it, so times in its journal only grow.
 constexpr std::chrono::seconds longest_patience{60};
 /// Of data that nobody needs: more is hardly under way when the process ends.
@@ -30,6 +34,7 @@ UnixMillis FlowBook::wall() const {
 Result<void> FlowBook::restore() {
   auto records = parts_.journal.flows();
   if (!records) return fail(std::move(records.error()));
+  read_learned();
   for (FlowRecord& record : *records) {
     const std::string id = record.id;
     Entry& entry = flows_[id];
@@ -48,18 +53,28 @@ Result<void> FlowBook::restore() {
   return {};
 }
 
-/// From what is on disk to where it was; its open calls are asked for again, under their keys.
-Result<void> FlowBook::restore(Entry& entry) {
-  auto body = parts_.journal.body(entry.record.id);
+/// From its plan, or else from what was submitted, which takes much longer.
+Result<ReadyFlow> FlowBook::read(const FlowRecord& record) {
+  const auto bytes = parts_.journal.plan(record.id);
+  if (!bytes) return fail(bytes.error());
+  if (auto stored = flow::parse_plan_bytes(*bytes))
+    return ReadyFlow{.plan = std::move(stored->plan), .inputs = std::move(stored->inputs)};
+  auto body = parts_.journal.body(record.id);
   if (!body) return fail(std::move(body.error()));
   auto submission = parse_submission(*body);
   if (!submission) return fail(std::move(submission.error()));
-  auto functions = parse_known_versions(entry.record.functions);
+  auto functions = parse_known_versions(record.functions);
   if (!functions) return fail(std::move(functions.error()));
-  auto ready = make_ready(*submission, finder_of(*functions));
+  return make_ready(*submission, finder_of(*functions));
+}
+
+/// From what is on disk to where it was; its open calls are asked for again, under their keys.
+Result<void> FlowBook::restore(Entry& entry) {
+  auto ready = read(entry.record);
   if (!ready) return fail(std::move(ready.error()));
   auto run = FlowRun::create(std::move(*ready));
   if (!run) return fail(std::move(run.error()));
+  (*run)->set_kept(learned_);
   auto events = parts_.journal.events(entry.record.id);
   if (!events) return fail(std::move(events.error()));
   std::deque<DataId> dropped;  // the newest: the process before this one may not have got so far
@@ -137,7 +152,8 @@ void FlowBook::apply(Entry& entry, const JournalEvent& event) {
   for (const DataId& data : todo.drop) parts_.calls.drop(data);
   const flow::Plan& plan = entry.run->plan();
   for (const flow::Prepare& next : todo.prepare)
-    parts_.calls.prepare(entry.record.id, plan, plan.nodes[next.node], next.data);
+    parts_.calls.prepare(entry.record.id,
+                         flow::calls_ahead(plan, plan.nodes[next.node], next.data));
 }
 
 void FlowBook::start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers) {
@@ -173,6 +189,23 @@ void FlowBook::suspend(Entry& entry, const std::string& why) {
 }
 
 /// Until it is written down as done, its events say the same.
+/// What cannot be read is learned again.
+void FlowBook::read_learned() {
+  const auto text = parts_.journal.learned();
+  if (!text || text->empty()) return;
+  if (auto kept = flow::parse_kept_variants(*text))
+    learned_ = std::move(*kept);
+  else
+    log::warn("event=learned_not_read reason=\"{}\"", kept.error().message);
+}
+
+void FlowBook::keep_learned(std::vector<flow::KeptVariants> learned) {
+  if (learned.empty()) return;
+  learned_ = flow::with_learned(std::move(learned_), std::move(learned));
+  if (auto kept = parts_.journal.keep_learned(flow::to_json(learned_)); !kept)
+    log::warn("event=learned_not_kept reason=\"{}\"", kept.error().message);
+}
+
 void FlowBook::finish(Entry& entry) {
   DoneFlow done{
       .at = entry.run->last_wall(), .summary = document_of(entry), .log = entry.run->log()};
@@ -183,6 +216,7 @@ void FlowBook::finish(Entry& entry) {
   log::info("event=flow_done flow={}", entry.record.id);
   entry.brief = brief_of(entry);
   entry.record.done = std::move(done);
+  keep_learned(entry.run->learned());
   entry.run.reset();
   parts_.calls.forget(entry.record.id);
 }
@@ -246,13 +280,20 @@ void FlowBook::see_hosts(const HostsSeen& seen) {
     if (entry.run && entry.run->is_optimised()) entry.run->see_hosts(seen.hosts);
 }
 
-/// Decisions do not wait for it: a flow begins well enough without.
+/// Decisions do not wait for it: a flow begins well enough without. Nodes that change one after the
+/// other are looked at together.
 void FlowBook::want_objects(Entry& entry) {
-  if (!parts_.look_at_objects || entry.looks_at_objects) return;
+  const MonotonicTime now = parts_.clock.now();
+  if (!is_to_look_at_objects(entry) || now < entry.look_at_objects_at) return;
+  entry.look_at_objects_at = now + look_at_objects_every;
   auto wanted = entry.run->wanted_objects();
   if (wanted.empty()) return;
   entry.looks_at_objects = true;
   parts_.look_at_objects(entry.record.id, std::move(wanted));
+}
+
+bool FlowBook::is_to_look_at_objects(const Entry& entry) const {
+  return parts_.look_at_objects && !entry.looks_at_objects && entry.run->may_want_objects();
 }
 
 void FlowBook::see_objects(ObjectsSeen seen) {
@@ -303,6 +344,10 @@ std::chrono::nanoseconds FlowBook::patience() const {
     patience = std::min<std::chrono::nanoseconds>(
         patience,
         std::max<std::chrono::nanoseconds>(*hosts_seen_ + flow::look_at_hosts_every - now, {}));
+  for (const auto& flow : flows_)
+    if (is_tuned(flow) && is_to_look_at_objects(flow.second))
+      patience = std::min<std::chrono::nanoseconds>(
+          patience, std::max<std::chrono::nanoseconds>(flow.second.look_at_objects_at - now, {}));
   for (const auto& [id, entry] : flows_) {
     if (!entry.run || !entry.suspended.empty() || !entry.run->wake()) continue;
     const auto left = *entry.run->wake() - stamped(entry, flow::Tick{}).at;

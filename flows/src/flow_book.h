@@ -13,6 +13,7 @@
 
 #include "arrivals.h"
 #include "call_maker.h"
+#include "flow/variants.h"
 #include "flow_journal.h"
 #include "flow_run.h"
 #include "foundation/clock.h"
@@ -57,11 +58,12 @@ class FlowBook {
  private:
   struct Entry {
     FlowRecord record;
-    std::unique_ptr<FlowRun> run;   // null: it is done, or cannot be read
-    std::string suspended;          // why; empty: it is not
-    std::string brief;              // of a flow that is done: its summary without nodes
-    bool looks_at_objects = false;  // an answer is to come
-    flow::Time base{};              // of the engine's time, at `since`
+    std::unique_ptr<FlowRun> run;        // null: it is done, or cannot be read
+    std::string suspended;               // why; empty: it is not
+    std::string brief;                   // of a flow that is done: its summary without nodes
+    bool looks_at_objects = false;       // an answer is to come
+    MonotonicTime look_at_objects_at{};  // not before
+    flow::Time base{};                   // of the engine's time, at `since`
     MonotonicTime since{};
   };
   struct Waiting {
@@ -71,18 +73,22 @@ class FlowBook {
 
   // Events: flow_book.cpp.
   [[nodiscard]] Result<void> restore(Entry& entry);
+  [[nodiscard]] Result<ReadyFlow> read(const FlowRecord& record);
   [[nodiscard]] JournalEvent stamped(const Entry& entry, flow::Event event) const;
   [[nodiscard]] Result<void> tell(Entry& entry, flow::Event event);
   void take_ends(std::vector<CallEnded> ends);
   void tune(Entry& entry);
   [[nodiscard]] bool knows_hosts(const FlowRun& run);
   void see_hosts(const HostsSeen& seen);
+  [[nodiscard]] bool is_to_look_at_objects(const Entry& entry) const;
   void want_objects(Entry& entry);
   void see_objects(ObjectsSeen seen);
   void apply(Entry& entry, const JournalEvent& event);
   void start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers);
   void suspend(Entry& entry, const std::string& why);
   void finish(Entry& entry);
+  void read_learned();
+  void keep_learned(std::vector<flow::KeptVariants> learned);
   [[nodiscard]] Result<void> forget(const std::string& id);
   void forget_old();
 
@@ -124,6 +130,7 @@ class FlowBook {
   Options options_;
   std::map<std::string, Entry> flows_;  // by id
   std::vector<Waiting> waiting_;
+  std::vector<flow::KeptVariants> learned_;  // by flows that are done
   MonotonicTime next_cleaning_{};
   bool looks_at_hosts_ = false;              // an answer is to come
   std::optional<MonotonicTime> hosts_seen_;  // when that was

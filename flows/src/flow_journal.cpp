@@ -30,6 +30,15 @@ CREATE TABLE events (
 );
 )sql";
 
+/// Later than the others. Programs that do not know it leave it as it is.
+constexpr const char* learned_table =
+    "CREATE TABLE IF NOT EXISTS learned (number INTEGER PRIMARY KEY, variants TEXT NOT NULL)";
+
+// Older programs leave it alone, and may leave plans of flows in it that have gone.
+constexpr const char* table_of_plans =
+    "CREATE TABLE IF NOT EXISTS plans (flow TEXT PRIMARY KEY, bytes BLOB NOT NULL);"
+    "DELETE FROM plans WHERE flow NOT IN (SELECT id FROM flows WHERE done IS NULL)";
+
 /// As the file has them: the alternatives of flow::Event.
 enum class Kind : std::int64_t { answered, failed, tick, cancel, go_on, decided };
 
@@ -147,6 +156,8 @@ Result<void> FlowJournal::prepare(ByteCount most) {
   return in_transaction([&]() -> Result<void> {
     if (version == 0)
       if (auto made = database_->execute(tables); !made) return made;
+    if (auto made = database_->execute(learned_table); !made) return made;
+    if (auto made = database_->execute(table_of_plans); !made) return made;
     // Writes in any case: from now on all of its files are open.
     return database_->execute("PRAGMA user_version=1");
   });
@@ -165,7 +176,14 @@ Result<void> FlowJournal::in_transaction(Work work) {
 }
 
 Result<void> FlowJournal::insert(const FlowRecord& flow) {
-  return in_transaction([&] {
+  return in_transaction([&]() -> Result<void> {
+    if (!flow.plan.empty()) {
+      auto kept = database_->prepare("INSERT INTO plans VALUES (?, ?)")
+                      .bind(std::string_view(flow.id))
+                      .bind(std::span<const std::byte>(flow.plan))
+                      .run();
+      if (!kept) return kept;
+    }
     return database_
         ->prepare(
             "INSERT INTO flows (id, key, digest, name, submitted, functions, body) "
@@ -196,6 +214,10 @@ Result<void> FlowJournal::append_one(const JournalEntry& entry) {
       .run();
 }
 
+Result<void> FlowJournal::forget_plan(const std::string& flow) {
+  return database_->prepare("DELETE FROM plans WHERE flow = ?").bind(std::string_view(flow)).run();
+}
+
 Result<void> FlowJournal::append(std::span<const JournalEntry> entries) {
   if (entries.empty()) return {};
   return in_transaction([&]() -> Result<void> {
@@ -212,6 +234,7 @@ Result<void> FlowJournal::append(const JournalEntry& entry, const std::string& f
                      .bind(std::string_view(entry.flow))
                      .run();
     if (!noted) return noted;
+    if (auto forgotten = forget_plan(entry.flow); !forgotten) return forgotten;
     return append_one(entry);
   });
 }
@@ -222,6 +245,7 @@ Result<void> FlowJournal::finish(const std::string& flow, const DoneFlow& done,
     auto forgotten =
         database_->prepare("DELETE FROM events WHERE flow = ?").bind(std::string_view(flow)).run();
     if (!forgotten) return forgotten;
+    if (auto gone = forget_plan(flow); !gone) return gone;
     return database_
         ->prepare("UPDATE flows SET done = ?, summary = ?, log = ?, outputs = ? WHERE id = ?")
         .bind(done.at)
@@ -238,7 +262,21 @@ Result<void> FlowJournal::remove(const std::string& flow) {
     auto forgotten =
         database_->prepare("DELETE FROM events WHERE flow = ?").bind(std::string_view(flow)).run();
     if (!forgotten) return forgotten;
+    if (auto gone = forget_plan(flow); !gone) return gone;
     return database_->prepare("DELETE FROM flows WHERE id = ?").bind(std::string_view(flow)).run();
+  });
+}
+
+Result<std::string> FlowJournal::learned() {
+  Statement row = database_->prepare("SELECT variants FROM learned WHERE number = 1");
+  auto found = row.step();
+  if (!found) return fail(std::move(found.error()));
+  return *found ? row.text(0) : std::string();
+}
+
+Result<void> FlowJournal::keep_learned(std::string_view json) {
+  return in_transaction([&] {
+    return database_->prepare("INSERT OR REPLACE INTO learned VALUES (1, ?)").bind(json).run();
   });
 }
 
@@ -258,6 +296,7 @@ Result<std::vector<FlowRecord>> FlowJournal::flows() {
                     .submitted = rows.integer(4),
                     .functions = rows.text(5),
                     .body = {},
+                    .plan = {},
                     .done = std::nullopt};
     if (!rows.is_null(6))
       flow.done = DoneFlow{.at = rows.integer(6), .summary = rows.text(7), .log = rows.text(8)};
@@ -271,6 +310,13 @@ Result<std::vector<std::byte>> FlowJournal::body(const std::string& flow) {
   if (!found) return fail(std::move(found.error()));
   if (!*found) return fail(ErrorCode::not_found, "the journal has no flow " + flow);
   return row.blob(0);
+}
+
+Result<std::vector<std::byte>> FlowJournal::plan(const std::string& flow) {
+  Statement row = database_->prepare("SELECT bytes FROM plans WHERE flow = ?");
+  auto found = row.bind(std::string_view(flow)).step();
+  if (!found) return fail(std::move(found.error()));
+  return *found ? row.blob(0) : std::vector<std::byte>{};
 }
 
 Result<std::string> FlowJournal::outputs(const std::string& flow) {

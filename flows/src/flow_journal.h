@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "database/database.h"
@@ -36,6 +37,7 @@ struct FlowRecord {
   UnixMillis submitted = 0;
   std::string functions;        // those that it calls, as they were (flow_submission.h)
   std::vector<std::byte> body;  // as it was submitted; read one by one
+  std::vector<std::byte> plan;  // what became of it (flow/plan_bytes.h); the same
   std::optional<DoneFlow> done;
 };
 
@@ -71,9 +73,15 @@ class FlowJournal {
                                     std::string_view outputs);
   [[nodiscard]] Result<void> remove(const std::string& flow);
 
-  /// Without their bodies, oldest first.
+  /// What flows have learned of variants (flow/kept_variants.h), JSON; empty: nothing yet.
+  [[nodiscard]] Result<std::string> learned();
+  [[nodiscard]] Result<void> keep_learned(std::string_view json);
+
+  /// Without their bodies and plans, oldest first.
   [[nodiscard]] Result<std::vector<FlowRecord>> flows();
   [[nodiscard]] Result<std::vector<std::byte>> body(const std::string& flow);
+  /// Of the functions that the flow calls now. Empty: it was not written down.
+  [[nodiscard]] Result<std::vector<std::byte>> plan(const std::string& flow);
   /// In order.
   [[nodiscard]] Result<std::vector<JournalEvent>> events(const std::string& flow);
   /// Of a flow that is done.
@@ -85,6 +93,7 @@ class FlowJournal {
   template <typename Work>
   [[nodiscard]] Result<void> in_transaction(Work work);
   [[nodiscard]] Result<void> append_one(const JournalEntry& entry);
+  [[nodiscard]] Result<void> forget_plan(const std::string& flow);
 
   std::unique_ptr<Database> database_;
 };

@@ -115,6 +115,7 @@ void FlowBook::handle(Checked checked) {
       }))
     return submit({.request = request, .content = std::move(checked.content)});
   auto run = FlowRun::create(std::move(checked.result->ready));
+  if (run) (*run)->set_kept(learned_);
   if (!run) return refuse(request, std::move(run.error()));
   FlowRecord record{.id = "fl-" + random_hex(id_bytes),
                     .key = request.key,
@@ -123,10 +124,12 @@ void FlowBook::handle(Checked checked) {
                     .submitted = wall(),
                     .functions = to_json(checked.result->functions),
                     .body = std::move(checked.content),
+                    .plan = std::move(checked.result->plan),
                     .done = std::nullopt};
   if (auto kept = parts_.journal.insert(record); !kept)
     return refuse(request, std::move(kept.error()));
   record.body = {};
+  record.plan = {};
   const std::string id = record.id;
   Entry& entry = flows_[id];
   entry.record = std::move(record);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "check_report.h"
+#include "flow/plan_bytes.h"
 #include "flow_run/deployed_functions.h"
 
 namespace orchid::flows {
@@ -32,6 +33,7 @@ Result<CheckedSubmission> check_submission(Client& client, std::span<const std::
     auto ready = make_ready(*submission, find);
     if (!ready) return fail(std::move(ready.error()));
     checked.name = ready->plan.name;
+    checked.plan = flow::to_bytes(ready->plan, ready->inputs);
     checked.ready = std::move(*ready);
     return checked;
   } catch (const Error& error) {

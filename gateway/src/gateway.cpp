@@ -9,6 +9,7 @@
 #include "data/data_keeper.h"
 #include "data_settings.h"
 #include "foundation/log.h"
+#include "foundation/posts_together.h"
 #include "gateway_objects.h"
 #include "page/session_file.h"
 #include "placement_settings.h"
@@ -35,7 +36,8 @@ Gateway::Objects::Objects(Config config, StartUp opened)
       page_sessions_(tokens_, clock_, {.session_time = config_.page_session_time},
                      save_sessions_in(config_.state / page_sessions_file, closing_)),
       page_gate_(page_hosts_, page_sessions_),
-      control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
+      control_(PostsTogether::together(
+          [this](Task task) { boost::asio::post(control_io_, std::move(task)); })),
       clusters_(control_io_, clock_, opened.sources,
                 [this](const TouchedNodes& nodes) {
                   broker_loop_.make([&](WorkerBroker& broker, MonotonicTime now) {

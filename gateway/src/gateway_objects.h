@@ -61,6 +61,9 @@ class Gateway::Objects {
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
   [[nodiscard]] CheckCluster cluster_check();
+  /// On the thread that stored calls go to first, of those that have as many.
+  [[nodiscard]] std::function<void(uid_t, std::shared_ptr<const FunctionVersion>, CallPlace)>
+  warm_first();
   [[nodiscard]] ControlStatus control_status();
   void add_metrics(MetricsText& text);
   void build_listeners(std::vector<ListeningSocket> sockets);

@@ -1,4 +1,8 @@
 // What the gateway answers over HTTP, folder by folder, and the metrics that each has.
+#include <functional>
+#include <memory>
+#include <utility>
+
 #include "clusters/cluster_report.h"
 #include "data/data_routes.h"
 #include "data/room_routes.h"
@@ -39,6 +43,17 @@ CheckCluster Gateway::Objects::cluster_check() {
   return [this](const std::string& name) { return broker_.check_cluster(name); };
 }
 
+std::function<void(uid_t, std::shared_ptr<const FunctionVersion>, CallPlace)>
+Gateway::Objects::warm_first() {
+  HttpUnit& first = *units_.front();
+  return [&first, post = first.poster()](
+             uid_t tenant, std::shared_ptr<const FunctionVersion> version, CallPlace place) {
+    post([&first, tenant, version = std::move(version), place = std::move(place)] {
+      first.dispatchers().warm(tenant, version, place);
+    });
+  };
+}
+
 /// What each folder answers. The busiest first: routes are looked at in order.
 std::vector<MakeRoutes> Gateway::Objects::all_routes() {
   const InvocationDefaults defaults{
@@ -53,7 +68,8 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
       make_routes<ResultRoutes>(*async_, calls_, clock_, control_, streams_),
       [this](const HttpThreadPort& thread) {
         return std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
-            functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_});
+            functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_,
+            data_.copies().finder(), cluster_check(), warm_first()});
       },
       make_routes<LeaseRoutes>(leases_, memory_),
       [this](const HttpThreadPort& thread) {

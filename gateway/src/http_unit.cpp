@@ -4,8 +4,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
-
 namespace orchid::gateway {
 namespace {
 
@@ -39,10 +37,6 @@ HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
 void HttpUnit::stop_calls() {
   limited_.stop();
   dispatchers_.stop();
-}
-
-Poster HttpUnit::poster() {
-  return [&io = io_](Task task) { boost::asio::post(io, std::move(task)); };
 }
 
 void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes) {

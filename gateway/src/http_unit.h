@@ -1,6 +1,7 @@
 // http_unit.h: everything that belongs to one HTTP thread, built together.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "dispatcher/dispatch_counts.h"
 #include "dispatcher/dispatchers_by_tenant.h"
 #include "flows/flow_process.h"
+#include "foundation/posts_together.h"
+#include "foundation/task.h"
 #include "http/routes.h"
 #include "invocations/keeping_runner.h"
 #include "invocations/limited_runner.h"
@@ -38,7 +41,7 @@ class HttpUnit {
   void complete(const Shared& shared, std::span<const MakeRoutes> routes);
 
   [[nodiscard]] boost::asio::io_context& io() { return io_; }
-  [[nodiscard]] Poster poster();
+  [[nodiscard]] Poster poster() { return poster_; }
   [[nodiscard]] CallRunner& runner() { return keeping_; }
   /// Before the first call.
   void keep_outputs(OutputKeeper keep) { keeping_.set_keeper(std::move(keep)); }
@@ -55,6 +58,8 @@ class HttpUnit {
  private:
   std::size_t index_;
   boost::asio::io_context io_{1};  // one thread runs it
+  Poster poster_ =
+      PostsTogether::together([this](Task task) { boost::asio::post(io_, std::move(task)); });
   DispatchCounts dispatch_counts_;
   DispatchersByTenant dispatchers_;
   LimitedRunner limited_;

@@ -59,7 +59,8 @@ class Optimiser {
 };
 
 /// What has to happen to any module, and little more: modules come simplified, and each pass costs
-/// the first call its time. No pass of either tier may change what floating-point code computes.
+/// the first call its time. No pass of either tier may change what floating-point code computes,
+/// but for loops that say so: `vectorize(enable)` lets a sum be reordered.
 llvm::ModulePassManager quick_passes(llvm::PassBuilder& builder) {
   llvm::FunctionPassManager simplify;
   simplify.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));

@@ -148,17 +148,20 @@ class TakesOuterLoops {
   TakesOuterLoops& operator=(const TakesOuterLoops&) = delete;
 };
 
-/// While one lives, no inner loop of a function wishes for anything.
+/// While one lives, no inner loop of a function wishes for anything. Those within a loop that is to
+/// be taken never do again: vector items compute as the scalar ones that are left over.
 class SilentInnerLoops {
  public:
   explicit SilentInnerLoops(const llvm::LoopInfo& loops) {
     for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
       if (!loop->isInnermost() || llvm::findOptionMDForLoop(loop, wish) == nullptr) continue;
       llvm::MDNode* id = loop->getLoopID();
-      llvm::SmallVector<llvm::BasicBlock*, 4> latches;
-      loop->getLoopLatches(latches);
-      for (llvm::BasicBlock* latch : latches)
-        wishes_.push_back({llvm::WeakVH(latch->getTerminator()), id});
+      llvm::BasicBlock* latch = loop->getLoopLatch();
+      if (latch == nullptr || is_in_wished_one(*loop)) {
+        llvm::addStringMetadataToLoop(loop, wish, 0);
+        continue;
+      }
+      wishes_.push_back({llvm::WeakVH(latch->getTerminator()), id});
       loop->setLoopID(llvm::makePostTransformationMetadata(id->getContext(), id, {wish}, {}));
     }
   }
@@ -175,6 +178,12 @@ class SilentInnerLoops {
     llvm::WeakVH end;  // the branch back to the loop's begin; nothing: the loop has gone
     llvm::MDNode* loop_id;
   };
+  static bool is_in_wished_one(const llvm::Loop& loop) {
+    for (const llvm::Loop* outer = loop.getParentLoop(); outer != nullptr;
+         outer = outer->getParentLoop())
+      if (llvm::getBooleanLoopAttribute(outer, wish)) return true;
+    return false;
+  }
   std::vector<Wish> wishes_;
 };
 

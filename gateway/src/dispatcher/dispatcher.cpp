@@ -1,9 +1,17 @@
 #include "dispatcher/dispatcher.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <utility>
 
 namespace orchid::gateway {
+namespace {
+
+/// Modules that idle workers are to load ahead; more come too late for their calls.
+constexpr std::size_t most_coming = 16;
+
+}  // namespace
 
 Dispatcher::Dispatcher(boost::asio::io_context& io, const Clock& clock, WorkerSupply& supply,
                        Options options)
@@ -45,7 +53,40 @@ void Dispatcher::start(Call call, CallDone done) {
 }
 
 void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) {
-  if (stopped_) return;
+  if (!stopped_) (void)load_at_idle_place(version);
+}
+
+void Dispatcher::warm(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version,
+                      const CallPlace& /*place*/) {
+  if (stopped_ || is_on_its_way(function_of(version))) return;
+  const MonotonicTime now = clock_.now();
+  std::erase_if(coming_, [&](const Coming& one) { return one.version == version; });
+  if (coming_.size() == most_coming) coming_.pop_front();
+  coming_.push_back({.version = version, .until = now + options_.give_back_after});
+  load_coming(now);
+}
+
+/// The oldest one that is still to come, if no call waits for a worker; null: nothing.
+std::shared_ptr<const FunctionVersion> Dispatcher::next_coming(MonotonicTime now) {
+  std::erase_if(coming_, [now](const Coming& one) { return one.until <= now; });
+  return coming_.empty() || waiting_count_ > 0 ? nullptr : coming_.front().version;
+}
+
+/// By workers that are idle now; where there is none one more is asked for, once. While calls wait
+/// they have the next worker.
+void Dispatcher::load_coming(MonotonicTime now) {
+  while (const auto next = next_coming(now)) {
+    if (load_at_idle_place(next)) {
+      coming_.pop_front();
+      continue;
+    }
+    if (!std::exchange(coming_.front().is_asked_for, true)) supply_.spare_worker(options_.id);
+    return;
+  }
+}
+
+/// False: there is none for it.
+bool Dispatcher::load_at_idle_place(const std::shared_ptr<const FunctionVersion>& version) {
   DispatchFunction& function = function_of(version);
   for (const auto& place : places_) {
     if (!place->is_ready() || !place->is_idle() || place->suspect || place->leaving ||
@@ -55,8 +96,9 @@ void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVe
     // It is not worth another module's worker.
     if (lane != nullptr ? lane->phase() != LanePhase::ready : place->is_full()) continue;
     load(*place, function, version);
-    return;
+    return true;
   }
+  return false;
 }
 
 void Dispatcher::cancel(const std::string& invocation) {

@@ -42,7 +42,10 @@ void Dispatcher::lane_loaded(DispatchLane&, std::uint64_t number, const LaneSlot
     call.timings.compile = slot.compile_us;
     call.timings.link = slot.link_us;
   }
-  if (waiting_count_ > 0) pump();
+  if (waiting_count_ > 0)
+    pump();
+  else
+    load_coming(clock_.now());
 }
 
 void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,

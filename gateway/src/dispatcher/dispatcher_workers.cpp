@@ -1,6 +1,8 @@
 // The granted workers: how they come, what they load, when they go.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -32,7 +34,17 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
   const MonotonicTime now = clock_.now();
   const bool silent = silent_executors_.contains(grant.executor);
   auto place = std::make_unique<DispatchPlace>(std::move(grant), now);
-  if (const auto opened = open_lane(*place, 0, nullptr)) {
+  const auto coming = next_coming(now);
+  if (coming == nullptr)  // calls have it, and what was asked for ahead is to be asked for again
+    for (Coming& one : coming_) one.is_asked_for = false;
+  const std::uint64_t module =
+      coming != nullptr && place->is_apart() ? function_of(coming).number : 0;
+  if (const auto opened = open_lane(*place, module, coming)) {
+    if (coming != nullptr) {
+      coming_.pop_front();
+      log::info("event=worker_ahead lease={}", to_string(lease));
+      if (options_.counts != nullptr) options_.counts->ahead.add();
+    }
     place->suspect = silent;
     if (silent) ++demand_.useless_workers;
     places_.push_back(std::move(place));
@@ -279,6 +291,7 @@ void Dispatcher::look_after_places(MonotonicTime now) {
     if (!std::ranges::all_of(place->lanes, is_ready)) calm = false;
   }
   if (debts_ > 0) settle_debts(now);
+  load_coming(now);
   return_delayed(now);
   if (!delayed_returns_.empty()) calm = false;
   if (wanted_ > workers_wanted(demand_, options_.most_workers)) calm = false;  // until that is told

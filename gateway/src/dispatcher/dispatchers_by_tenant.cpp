@@ -41,6 +41,11 @@ void DispatchersByTenant::expect(uid_t tenant,
   of({tenant, {}, version->hosts}, version->worker_needs()).expect(tenant, version);
 }
 
+void DispatchersByTenant::warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version,
+                               const CallPlace& place) {
+  of({tenant, place, version->hosts}, version->worker_needs()).warm(tenant, version, place);
+}
+
 void DispatchersByTenant::cancel(const std::string& invocation) {
   // Whose it is does not matter: one of them knows it, or none.
   for (const auto& [key, entry] : dispatchers_) entry.dispatcher->cancel(invocation);

@@ -148,14 +148,45 @@ void FunctionRoutes::module(Request& request, const Reply& reply) {
   reply.send(std::move(response));
 }
 
-/// Ahead of its first call, by a worker that is idle; where there is none nothing happens.
+/// Ahead of its first call, by a worker that is idle, or one that nobody else wants, where calls of
+/// this place and with this data run; where there is none nothing happens. What the data lacks
+/// there is on its way then.
 void FunctionRoutes::load(Request& request, const Reply& reply) {
   const auto named = named_by(request, reply);
   if (!named) return;
-  parts_.runner.expect(request.identity.tenant.uid, named->version.version);
-  Response response;
-  response.status = 204;
-  reply.send(std::move(response));
+  const std::string name = named->version.version->function;
+  auto place = parse_call_place(request);
+  if (!place) return reply.send(refuse(place.error(), name));
+  auto found = [reply, name, warm = parts_.warm, tenant = request.identity.tenant.uid,
+                version = named->version.version](Result<CallPlace> at) {
+    if (!at) return reply.send(refuse(at.error(), name));
+    warm(tenant, version, std::move(*at));
+    Response response;
+    response.status = 204;
+    reply.send(std::move(response));
+  };
+  std::string data(request.header(Header::orchid_data));
+  if (data.empty() && place->cluster.empty()) return found(std::move(place));
+  parts_.control([&parts = parts_, tenant = request.identity.tenant.uid, data = std::move(data),
+                  version = named->version.version, place = std::move(*place),
+                  found = std::move(found)]() mutable {
+    auto at =
+        place_for(parts, tenant, *version, {.place = std::move(place), .data = std::move(data)});
+    parts.here([found = std::move(found), at = std::move(at)]() mutable { found(std::move(at)); });
+  });
+}
+
+/// On the control thread.
+Result<CallPlace> FunctionRoutes::place_for(const Parts& parts, uid_t tenant,
+                                            const FunctionVersion& version, Coming calls) {
+  if (!calls.place.cluster.empty())
+    if (auto known = parts.check_cluster(calls.place.cluster); !known)
+      return fail(std::move(known.error()));
+  if (calls.data.empty()) return std::move(calls.place);
+  const auto data = parts.find_data.find(tenant, calls.data, worker_for(version, calls.place));
+  if (!data) return fail(data.error());
+  calls.place.data_at = (*data)->at;
+  return std::move(calls.place);
 }
 
 void FunctionRoutes::versions(Request& request, const Reply& reply) {

@@ -51,8 +51,8 @@ AsyncInvocations::AsyncInvocations(Parts parts, Options options)
       data_returns_by_(parts_.clock.now() + data_returns_within),
       book_(options.limits, parts_.runners.size()),
       outcomes_({parts_.store, parts_.clock, parts_.control},
-                [this](const InvocationRecord& saved) {
-                  book_.stored(saved.id);
+                [this](const FinishedInvocation& saved) {
+                  book_.stored(saved.record.id);
                   notify(saved);
                   pump();
                 }) {}

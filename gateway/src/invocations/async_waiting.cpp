@@ -21,9 +21,10 @@ std::vector<AsyncInvocations::Waiter> AsyncInvocations::take_waiters(const std::
   return due;
 }
 
-void AsyncInvocations::notify(const InvocationRecord& record) {
-  for (const Waiter& waiter : take_waiters(record.id, [](const Waiter&) { return true; }))
-    waiter.done(std::optional(InvocationView{.record = record, .synchronous = false}));
+void AsyncInvocations::notify(const FinishedInvocation& ended) {
+  for (const Waiter& waiter : take_waiters(ended.record.id, [](const Waiter&) { return true; }))
+    waiter.done(std::optional(
+        InvocationView{.record = ended.record, .synchronous = false, .output = ended.output}));
 }
 
 void AsyncInvocations::notify_of_state(const BookedInvocation& invocation) {

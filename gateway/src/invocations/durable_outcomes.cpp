@@ -26,7 +26,7 @@ void DurableOutcomes::answered(const FinishedInvocation& finished, const Result<
     unsaved_.push_back({finished, parts_.clock.now() + save_again_after});
     return;
   }
-  saved_(finished.record);
+  saved_(finished);
 }
 
 void DurableOutcomes::tick() {

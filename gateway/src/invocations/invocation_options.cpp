@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "foundation/numbers.h"
+#include "functions/function_options.h"
 #include "http/request_options.h"
 #include "protocol/data_id.h"
 #include "protocol/limits.h"
@@ -20,12 +21,6 @@ constexpr std::uint64_t longest_deadline_ms =
 std::string_view unquoted(std::string_view word) {
   const bool quoted = word.size() >= 2 && word.front() == '"' && word.back() == '"';
   return quoted ? word.substr(1, word.size() - 2) : word;
-}
-
-bool is_cluster_name(std::string_view text) {
-  constexpr std::size_t longest = 256;
-  return !text.empty() && text.size() <= longest &&
-         std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
 }  // namespace
@@ -79,22 +74,11 @@ Result<InvocationOptions> parse_invocation_options(const Request& request,
   if (!once.empty() && once != "true" && once != "false")
     return fail(ErrorCode::bad_request, "Orchid-At-Most-Once must be true or false");
   options.at_most_once = once == "true";
-  if (request.headers.has(Header::orchid_host_kind)) {
-    options.kind = placement::parse_host_kind(request.header(Header::orchid_host_kind));
-    if (!options.kind)
-      return fail(ErrorCode::bad_request, "Orchid-Host-Kind must be cpu, gpu or dpu");
-  }
-  if (request.headers.has(Header::orchid_device)) {
-    options.device = placement::parse_call_device(request.header(Header::orchid_device));
-    if (!options.device) return fail(ErrorCode::bad_request, "Orchid-Device must be cores or gpu");
-  }
-  if (request.headers.has(Header::orchid_cluster)) {
-    options.cluster = std::string(request.header(Header::orchid_cluster));
-    if (!is_cluster_name(options.cluster))
-      return fail(ErrorCode::bad_request,
-                  "Orchid-Cluster must be the name of a cluster: at most 256 characters, and no "
-                  "blank among them");
-  }
+  auto place = parse_call_place(request);
+  if (!place) return fail(std::move(place.error()));
+  options.kind = place->kind;
+  options.device = place->device;
+  options.cluster = std::move(place->cluster);
   options.data = std::string(request.header(Header::orchid_data));
   auto output = parse_output(request);
   if (!output) return fail(std::move(output.error()));

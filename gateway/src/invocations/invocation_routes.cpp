@@ -88,7 +88,7 @@ Response outcome_response(const std::string& id, const std::string& function, Ca
   return response;
 }
 
-CallResult result_of(const InvocationRecord& record, std::vector<std::byte> output) {
+CallResult result_of(const InvocationRecord& record, Payload output) {
   CallResult result;
   result.outcome = record.outcome.value_or(Outcome::worker_lost);
   result.message = record.message;
@@ -96,7 +96,7 @@ CallResult result_of(const InvocationRecord& record, std::vector<std::byte> outp
   result.attempt = record.attempts;
   result.timings = record.timings;
   if (record.output_data.contains(' ')) result.kept_as = record.output_data;
-  result.output = Payload::of(std::move(output));
+  result.output = std::move(output);
   return result;
 }
 
@@ -309,14 +309,17 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
     here([reply, response = std::move(response)]() mutable { reply.send(std::move(response)); });
   };
   // From here on, everything runs on the control thread; the answer comes back here.
-  auto ended = [&async = parts_.async, send, function](const InvocationRecord& record,
-                                                       bool replayed) {
-    async.output(
-        record.id, [send, function, record, replayed](Result<std::vector<std::byte>> output) {
-          if (!output) return send(refuse(output.error(), function));
-          send(marked(outcome_response(record.id, function, result_of(record, std::move(*output))),
-                      replayed));
-        });
+  auto ended = [&async = parts_.async, send, function](InvocationView view, bool replayed) {
+    auto answer = [send, function, replayed](const InvocationRecord& record, Payload output) {
+      send(marked(outcome_response(record.id, function, result_of(record, std::move(output))),
+                  replayed));
+    };
+    if (view.output) return answer(view.record, std::move(*view.output));
+    async.output(view.record.id, [send, function, answer,
+                                  record = view.record](Result<std::vector<std::byte>> output) {
+      if (!output) return send(refuse(output.error(), function));
+      answer(record, Payload::of(std::move(*output)));
+    });
   };
   auto durable = [&async = parts_.async, send, function, ended, until,
                   waits](Result<InsertedInvocation> inserted) {
@@ -328,7 +331,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
         record.tenant, record.id, {.until = until},
         [send, ended, replayed, id = record.id](Result<std::optional<InvocationView>> view) {
           if (view && *view && (*view)->record.state == StoredState::done)
-            return ended((*view)->record, replayed);
+            return ended(std::move(**view), replayed);
           const bool known = view && *view;
           send(marked(accepted_response(id, known ? (*view)->record.state : StoredState::queued),
                       replayed));

@@ -153,8 +153,8 @@ void ResultRoutes::output(Request& request, const Reply& reply) {
       async.output(record.id, [here, reply, record](Result<std::vector<std::byte>> output) {
         here([reply, record, output = std::move(output)]() mutable {
           if (!output) return reply.send(refuse_result(output.error(), record.id));
-          Response response =
-              outcome_response(record.id, record.function, result_of(record, std::move(*output)));
+          Response response = outcome_response(record.id, record.function,
+                                               result_of(record, Payload::of(std::move(*output))));
           response.status = 200;  // also of what its end has made
           reply.send(std::move(response));
         });

@@ -37,6 +37,12 @@ void BrokerSupply::want_workers(HolderId dispatcher, unsigned total) {
   });
 }
 
+void BrokerSupply::spare_worker(HolderId dispatcher) {
+  loop_.post([dispatcher](WorkerBroker& broker, MonotonicTime now) {
+    broker.spare_worker(dispatcher, now);
+  });
+}
+
 void BrokerSupply::give_back(HolderId dispatcher, LeaseId lease) {
   loop_.post([dispatcher, lease](WorkerBroker& broker, MonotonicTime now) {
     broker.given_back(dispatcher, lease, now);

@@ -66,6 +66,7 @@ void WorkerBroker::want_workers(HolderId id, unsigned total, MonotonicTime now) 
   Holder& holder = found->second;
   if (holder.unmet() == 0) holder.since = now;
   holder.wanted = total;
+  holder.count_ahead();
   if (holder.unmet() == 0) {  // who waits next begins anew
     holder.refused.reset();
     holder.forget_failed_reservations();

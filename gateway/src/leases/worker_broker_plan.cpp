@@ -1,6 +1,7 @@
 // worker_broker_plan.cpp: who gets a worker next, and where; and what is said of such decisions
 // afterwards.
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -37,8 +38,48 @@ bool WorkerBroker::open_one(MonotonicTime now) {
   });
 }
 
-bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
-  const Lease* lease = find_place(id, holder, now);
+/// It is not wanted, so that it is the first that somebody else is given: see ask_back().
+void WorkerBroker::spare_worker(HolderId id, MonotonicTime now) {
+  const auto found = holders_.find(id);
+  if (found == holders_.end() || found->second.client) return;
+  Holder& holder = found->second;
+  if (holder.unmet() > 0 || holder.held > holder.wanted ||
+      ahead_of(holder.tenant) >= options_.workers_ahead)
+    return;
+  // What it wants was not refused, and nothing is to be told of that.
+  const auto before = std::tuple(holder.refused_at, holder.decision, holder.over_quota);
+  if (open_for(id, holder, now, waited_for()))
+    ++holder.ahead;
+  else
+    std::tie(holder.refused_at, holder.decision, holder.over_quota) = before;
+}
+
+unsigned WorkerBroker::ahead_of(const LeaseTenant& tenant) const {
+  unsigned ahead = 0;
+  for (const auto& [id, holder] : holders_)
+    if (holder.tenant.uid == tenant.uid) ahead += holder.ahead;
+  return ahead;
+}
+
+/// Hosts where somebody who waits could have a worker.
+WorkerBroker::HostNames WorkerBroker::waited_for() const {
+  HostNames names;
+  for (const auto& [executor_id, executor] : hosts_.executors()) {
+    const auto waits_here = [&, &executor = executor](const auto& entry) {
+      const Holder& holder = entry.second;
+      return holder.unmet() > 0 && !holder.over_quota && could_give(executor, holder.worker) &&
+             Capacity::serves(executor, holder.tenant);
+    };
+    const placement::Host* host =
+        capacity_.placement().description(placement::HostId(executor.host.boot_id));
+    if (host != nullptr && std::ranges::any_of(holders_, waits_here)) names.push_back(host->name);
+  }
+  return names;
+}
+
+bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now,
+                            const HostNames& avoid) {
+  const Lease* lease = find_place(id, holder, now, avoid);
   if (lease == nullptr) return false;
   holder.has_one_more(*lease, now);
   holder.forget_failed_reservations();
@@ -61,6 +102,7 @@ void WorkerBroker::Holder::has_one_less(const Lease& lease, MonotonicTime now) {
     if (held == 0) since = now;
   }
   cores -= std::min(cores, lease.cores());
+  count_ahead();
   const auto here = held_at.find(lease.executor);
   if (here != held_at.end() && --here->second == 0) held_at.erase(here);
 }
@@ -72,13 +114,15 @@ void WorkerBroker::Holder::forget_failed_reservations() {
 }
 
 /// A lease of one worker: on the holder's own host, or else anywhere that it can reach.
-const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime now) {
+const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime now,
+                                      const HostNames& avoid) {
   LeaseBook::Owner owner{.holder = id, .tenant = holder.tenant, .client = holder.client};
   if (owner.client)
     owner.client->expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
   placement::Request request = request_of(holder);
+  request.worker.avoid_host.insert(request.worker.avoid_host.end(), avoid.begin(), avoid.end());
   keep_out(id, holder, request.worker, now);
   if (!request.worker.client_host_only) request.has = hosts_of(holder);
   Decisions refusals;
@@ -91,7 +135,7 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     return *opening.lease;
   }
   holder.refused_at = capacity_.version();
-  if (!holder.client) remember_refusals(id, holder, refusals);
+  if (!holder.client && holder.unmet() > 0) remember_refusals(id, holder, refusals);
   return nullptr;
 }
 

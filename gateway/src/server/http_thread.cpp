@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foundation/log.h"
+#include "foundation/posts_together.h"
 
 namespace orchid::gateway {
 namespace {
@@ -116,6 +117,7 @@ void HttpThread::wait_for_work() {
   if (parts_.runner.prepare_to_sleep()) {
     parts_.io.run_one();
     parts_.runner.finish_sleep();
+    parts_.io.poll();
   }
 }
 
@@ -124,11 +126,14 @@ void HttpThread::run() {
   const auto guard = boost::asio::make_work_guard(parts_.io);
   tick();
   while (!ended_) {
+    PostsTogether posts;
     const bool handled = parts_.io.poll() > 0;
     const bool answered = parts_.runner.poll();
     if (drained_by_)
       ended_ = (sessions_.empty() && parts_.is_idle()) || parts_.clock.now() >= *drained_by_;
-    if (!handled && !answered && !ended_) wait_for_work();
+    if (handled || answered || ended_) continue;
+    posts.hand_over();  // nobody waits for what we have while we sleep
+    wait_for_work();
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "foundation/posts_together.h"
 #include "protocol/digest.h"
 #include "protocol/limits.h"
 #include "store/function_rows.h"
@@ -68,7 +69,10 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& director
 }
 
 Store::Store(UniqueFd lock, std::unique_ptr<Database> database, Spool spool)
-    : lock_(std::move(lock)), database_(std::move(database)), spool_(std::move(spool)) {}
+    : lock_(std::move(lock)),
+      database_(std::move(database)),
+      spool_(std::move(spool)),
+      wake_(PostsTogether::together([this](const Task&) { something_came_.notify_one(); })) {}
 
 Store::~Store() { stop(); }
 
@@ -144,7 +148,7 @@ void Store::submit(Work work, Completion<T> done) {
     const std::lock_guard guard(mutex_);
     inbox_.push_back(std::move(job));
   }
-  something_came_.notify_one();
+  wake_([] {});
 }
 
 void Store::work() {
@@ -189,6 +193,7 @@ void Store::run_batch(std::vector<std::unique_ptr<Job>> batch) {
       log::warn("event=store_rollback_failed reason=\"{}\"", undone.error().message);
   }
   unused_.clear();
+  const PostsTogether posts;
   for (std::size_t i = 0; i < batch.size(); ++i)
     batch[i]->finish(committed ? outcomes[i] : committed);
 }

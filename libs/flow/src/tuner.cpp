@@ -10,21 +10,19 @@
 
 #include "flow/own_share.h"
 #include "known_objects.h"
+#include "variant_book.h"
 
 namespace orchid::flow {
 namespace {
 
 /// Nodes that an optimiser is shown at a time; more than these are behind others anyway.
 constexpr std::size_t most_nodes = 256;
-/// Objects that are looked at together.
-constexpr std::size_t most_objects = 64;
-/// So often it is asked about nodes that have changed, at most.
+/// So often it is asked about nodes that have changed, at most; and of large flows less often,
+/// since it takes longer: for each of their nodes so much more.
 constexpr std::chrono::milliseconds ask_every{5};
+constexpr std::chrono::microseconds ask_every_per_node{1};
 /// A number that is near the one that was said before is no news: decisions are kept in journals.
 constexpr double near = 0.1;
-
-/// The weight of the last call among the recent ones.
-constexpr double recent = 0.25;
 
 bool is_near(double a, double b) {
   return std::abs(a - b) <= near * std::max(std::abs(a), std::abs(b));
@@ -43,12 +41,20 @@ bool says_the_same(const std::optional<Devices>& a, const std::optional<Devices>
   return is_near(a->cores, b->cores) && is_near(a->gpu, b->gpu);
 }
 
+/// A trial is one more, whatever was said before.
+bool says_the_same(const std::vector<VariantTurns>& a, const std::vector<VariantTurns>& b) {
+  const auto tries = [](const VariantTurns& turns) { return !turns.trials.empty(); };
+  return std::ranges::none_of(b, tries) &&
+         std::ranges::equal(a, b, {}, &VariantTurns::usual, &VariantTurns::usual);
+}
+
 bool says_the_same(const Advice& a, const Advice& b) {
   return a.priority.has_value() == b.priority.has_value() &&
          is_near(static_cast<double>(a.priority.value_or(0)),
                  static_cast<double>(b.priority.value_or(0))) &&
          is_near(static_cast<double>(a.pieces), static_cast<double>(b.pieces)) &&
-         a.share == b.share && a.prepare == b.prepare && says_the_same(a.devices, b.devices);
+         a.share == b.share && a.prepare == b.prepare && says_the_same(a.devices, b.devices) &&
+         says_the_same(a.variants, b.variants);
 }
 
 /// What a later optimiser says of the same counts.
@@ -60,6 +66,7 @@ void add(Advice& all, const Advice& one) {
     all.share = one.share;
   }
   if (one.devices) all.devices = one.devices;
+  if (!one.variants.empty()) all.variants = one.variants;
   if (one.prepare != 0) all.prepare = one.prepare;
   if (!one.why.empty()) all.why += (all.why.empty() ? "" : "; ") + one.why;
 }
@@ -82,7 +89,12 @@ Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimiser
     : plan_(plan),
       optimisers_(std::move(optimisers)),
       objects_(std::make_unique<KnownObjects>()),
-      ranks_(plan.nodes.size(), 0) {}
+      variants_(std::make_unique<VariantBook>(plan)),
+      ranks_(plan.nodes.size(), 0) {
+  const auto is_data = [](const PlannedPort& port) { return port.type.is_data(); };
+  for (const PlannedNode& node : plan.nodes)
+    is_given_data_.push_back(std::ranges::any_of(node.ports, is_data));
+}
 
 Tuner::~Tuner() = default;
 
@@ -95,7 +107,10 @@ void Tuner::set_hosts(std::vector<HostSituation> hosts) {
 /// What is its own is found at once: with calls that end later the same look would blame others.
 void Tuner::see_hosts(std::vector<HostSituation> hosts) {
   objects_->look_again();
-  wants_objects_ = true;
+  for (const std::uint32_t node : running_) {
+    look_at(node);
+    look_behind(node);
+  }
   if (first_look_.empty()) return set_hosts(std::move(hosts));
   OwnPlaces own;
   std::uint32_t calls = 0;  // on a lease more are open than run
@@ -109,91 +124,12 @@ void Tuner::see_hosts(std::vector<HostSituation> hosts) {
   hosts_changed_ = true;
 }
 
-void Tuner::see(const Action& action, Time now) {
-  if (const auto* start = std::get_if<StartCall>(&action)) {
-    open_.insert_or_assign(start->call.number, Open{.node = start->node,
-                                                    .function = start->function->function,
-                                                    .pieces = start->pieces,
-                                                    .gives_data = start->function->result.is_data(),
-                                                    .data = start->data,
-                                                    .device = start->device,
-                                                    .started = now});
-  } else if (const auto* stop = std::get_if<StopCall>(&action)) {
-    open_.erase(stop->call.number);
-  } else if (const auto* drop = std::get_if<DropData>(&action)) {
-    objects_->forget(drop->data);
-  } else if (const auto* change = std::get_if<NodeChanged>(&action)) {
-    nodes_changed_ = true;
-    wants_objects_ = true;
-    if (change->state == NodeState::running) {
-      begins(change->node);
-    } else {
-      running_.erase(change->node);
-      undecided_.erase(change->node);
-    }
-  }
-}
-
-void Tuner::see(const Event& event, Time now) {
-  if (const auto* failed = std::get_if<CallFailed>(&event)) open_.erase(failed->call.number);
-  if (const auto* decided = std::get_if<Decided>(&event)) {
-    for (const Advice& one : decided->nodes) {
-      Advice& said = said_[one.node];
-      // What was done before it began stays told.
-      const std::string before = said.prepare != 0 && one.prepare == 0 ? said.why + "; " : "";
-      said = one;
-      if (one.devices) undecided_.erase(one.node);
-      said.why.insert(0, before);
-    }
-    if (decided->open_calls) open_calls_ = decided->open_calls;
-  }
-  const auto* answered = std::get_if<Answered>(&event);
-  if (answered == nullptr) return;
-  const auto found = open_.find(answered->call.number);
-  if (found == open_.end()) return;
-  const Open call = std::move(found->second);
-  open_.erase(found);
-  ++calls_seen_;
-  learn_of_result(call, answered->output);
-  if (answered->run_time.count() <= 0) return;
-  learn(times_[{call.function, {}}], call, answered->run_time, now);
-  if (call.device == Device::any) return;
-  const std::string kind = call.device == Device::gpu ? "gpu" : "cpu";
-  FunctionTimes& times = times_[{call.function, kind}];
-  times.host_kind = kind;
-  learn(times, call, answered->run_time, now);
-}
-
-void Tuner::learn(FunctionTimes& times, const Open& call, Time run_time, Time now) {
-  const auto seconds = [](Time time) { return std::chrono::duration<double>(time).count(); };
-  const double overhead = std::max(seconds(now - call.started - run_time), 0.0);
-  // The least there was: what is more has waited for a worker.
-  times.overhead_seconds = times.calls == 0 ? overhead : std::min(times.overhead_seconds, overhead);
-  times.function = call.function;
-  ++times.calls;
-  times.pieces += call.pieces;
-  times.run_seconds += seconds(run_time);
-  const double piece = seconds(run_time) / static_cast<double>(call.pieces);
-  times.slowest_piece_seconds = std::max(times.slowest_piece_seconds, piece);
-  times.recent_piece_seconds =
-      times.calls == 1 ? piece
-                       : times.recent_piece_seconds + (piece - times.recent_piece_seconds) * recent;
-}
-
-/// What it was given may have been copied to where it ran.
-void Tuner::learn_of_result(const Open& call, const Bytes& output) {
-  objects_->may_have_moved(call.data);
-  if (call.gives_data && output.size() == sizeof(DataId))
-    objects_->made(call.function, data_of(output));
-  else if (!output.empty())
-    objects_->gave(call.function, output.size());
-}
-
 /// At once when there are other nodes; then whenever an eighth more calls have ended, since only
 /// then something more is known.
 bool Tuner::is_due(Time now) const {
   if (optimisers_.empty() || running_.empty()) return false;
-  if (asked_ && now - *asked_ < ask_every && calls_seen_ < ask_at_calls_) return false;
+  const auto every = std::max<Time>(ask_every, ask_every_per_node * plan_.nodes.size());
+  if (asked_ && now - *asked_ < every && calls_seen_ < ask_at_calls_) return false;
   return nodes_changed_ || hosts_changed_ || objects_changed_ || calls_seen_ >= ask_at_calls_;
 }
 
@@ -234,33 +170,6 @@ void Tuner::add_coming(const Engine& engine, Situation& all) const {
     }
 }
 
-std::vector<DataId> Tuner::wanted_objects(const Engine& engine) {
-  std::vector<DataId> wanted;
-  if (optimisers_.empty() || !wants_objects_) return wanted;
-  const auto want_those_of = [&](std::uint32_t node) {
-    for (const DataId& data : engine.data_at(node))
-      if (wanted.size() < most_objects && objects_->is_wanted(data) &&
-          std::ranges::find(wanted, data) == wanted.end())
-        wanted.push_back(data);
-  };
-  for (const std::uint32_t node : running_) {
-    if (wanted.size() == most_objects) break;
-    if (engine.not_started(node) != 0) want_those_of(node);
-    for (const std::uint32_t next : plan_.nodes[node].consumers) {
-      if (wanted.size() == most_objects) break;
-      if (engine.progress(next).state == NodeState::waiting) want_those_of(next);
-    }
-  }
-  wants_objects_ = !wanted.empty();
-  return wanted;
-}
-
-void Tuner::see_objects(std::vector<ObjectSituation> objects) {
-  if (objects.empty()) wants_objects_ = false;  // nobody tells now; when nodes change it asks again
-  for (ObjectSituation& one : objects) objects_->see(std::move(one));
-  objects_changed_ = objects_changed_ || !objects.empty();
-}
-
 Situation Tuner::situation(const Engine& engine, const Room& room) const {
   Situation all{.nodes = {},
                 .coming = {},
@@ -285,7 +194,8 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                          .in_runs = plan_.nodes[node].in_runs,
                          .cores_of_call = plan_.nodes[node].cores_of_call,
                          .constraints = plan_.nodes[node].constraints,
-                         .data = objects_->of(engine.data_at(node))});
+                         .data = objects_->of(engine.data_at(node)),
+                         .variants = variants_->choices_of(node)});
   };
   for (const std::uint32_t node : undecided_) show(node);
   for (const std::uint32_t node : running_)
@@ -325,8 +235,12 @@ bool Tuner::has_news(const Decided& decided) const {
 
 void Tuner::begins(std::uint32_t node) {
   running_.insert(node);
+  look_at(node);
+  look_behind(node);
   const auto said = said_.find(node);
-  if (plan_.nodes[node].cores_of_call != 0 && (said == said_.end() || !said->second.devices))
+  const bool was_told = said != said_.end();
+  if ((plan_.nodes[node].cores_of_call != 0 && !(was_told && said->second.devices)) ||
+      (plan_.nodes[node].chooses_variant && !(was_told && !said->second.variants.empty())))
     undecided_.insert(node);
 }
 

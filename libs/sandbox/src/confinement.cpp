@@ -180,8 +180,9 @@ SandboxSupport probe_sandbox_support() {
 #if defined(ORCHID_SANITIZED)
 // Leak checking starts a process, which the sandbox forbids. LLVM's library is not instrumented: it
 // does not know of the marks that its own headers make in our code, on containers and on the slabs
-// of its allocators.
+// of its allocators. What is freed is kept for a while to find who still uses it: 256 MiB of it, by
+// default, which is more than all the memory that a worker may have.
 extern "C" const char* __asan_default_options() {
-  return "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0";
+  return "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0:quarantine_size_mb=8";
 }
 #endif

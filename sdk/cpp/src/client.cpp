@@ -10,6 +10,7 @@
 #include "api/discovery.h"
 #include "api/documents.h"
 #include "api/function_reference.h"
+#include "api/invocation_request.h"
 #include "api/session.h"
 #include "foundation/files.h"
 #include "foundation/json_document.h"
@@ -25,8 +26,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds answer_grace = sdk::Session::answer_grace;
 constexpr milliseconds undated_answer = sdk::Session::longest_answer;
 
-std::string function_path(std::string_view name) { return "/v1/functions/" + percent_encode(name); }
-
 std::string random_key() {
   std::random_device device;
   std::string key = "sdk-";
@@ -36,38 +35,6 @@ std::string random_key() {
     for (int shift = 0; shift < 32; shift += 4) key += digits[(bits >> shift) & 15];
   }
   return key;
-}
-
-sdk::HttpRequest invocation_request(std::string_view function, std::span<const std::byte> input,
-                                    const InvokeOptions& options) {
-  sdk::HttpRequest request{.method = "POST",
-                           .target = function_path(function) + "/invocations",
-                           .headers = {"Content-Type: application/octet-stream"},
-                           .body = input,
-                           .timeout = undated_answer};
-  if (options.deadline.count() > 0) {
-    const auto deadline = std::chrono::ceil<milliseconds>(options.deadline);
-    request.headers.push_back("Orchid-Deadline-Ms: " + std::to_string(deadline.count()));
-    request.timeout = deadline + answer_grace;
-  }
-  if (!options.idempotency_key.empty())
-    request.headers.push_back("Idempotency-Key: " + options.idempotency_key);
-  if (!options.request_id.empty()) request.headers.push_back("X-Request-Id: " + options.request_id);
-  if (!options.signature.empty())
-    request.headers.push_back("Orchid-Signature: " + options.signature);
-  if (!options.trace_parent.empty())
-    request.headers.push_back("traceparent: " + options.trace_parent);
-  if (!options.host_kind.empty())
-    request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
-  if (!options.device.empty()) request.headers.push_back("Orchid-Device: " + options.device);
-  if (!options.cluster.empty()) request.headers.push_back("Orchid-Cluster: " + options.cluster);
-  if (options.at_most_once) request.headers.emplace_back("Orchid-At-Most-Once: true");
-  std::string data;
-  for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
-  if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
-  if (!options.output_data.empty())
-    request.headers.push_back("Orchid-Output: data=" + options.output_data);
-  return request;
 }
 
 void watch_to_end(const Invocation& invocation, milliseconds longest,
@@ -107,7 +74,7 @@ FunctionInfo Client::deploy(std::string_view name, std::span<const std::byte> mo
   if (!options.needs.empty())
     query += (query.empty() ? "?needs=" : "&needs=") + percent_encode(options.needs);
   sdk::HttpRequest request{.method = "PUT",
-                           .target = function_path(name) + query,
+                           .target = sdk::function_path(name) + query,
                            .headers = {"Content-Type: application/octet-stream"},
                            .body = module,
                            .timeout = undated_answer};
@@ -134,21 +101,23 @@ std::vector<FunctionInfo> Client::functions() {
 }
 
 FunctionInfo Client::describe(std::string_view name) {
-  return sdk::parse_function(session_->get(function_path(name)).text());
+  return sdk::parse_function(session_->get(sdk::function_path(name)).text());
 }
 
-void Client::load_ahead(std::string_view name) {
-  (void)session_->request({.method = "POST", .target = function_path(name) + "/load"});
+void Client::load_ahead(std::string_view name, const InvokeOptions& calls) {
+  sdk::HttpRequest request{.method = "POST", .target = sdk::function_path(name) + "/load"};
+  sdk::add_place(request, calls);
+  (void)session_->request(request);
 }
 
 void Client::remove(std::string_view name) {
-  (void)session_->request({.method = "DELETE", .target = function_path(name)});
+  (void)session_->request({.method = "DELETE", .target = sdk::function_path(name)});
 }
 
 Reply Client::invoke(std::string_view function, std::span<const std::byte> input,
                      const InvokeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  sdk::HttpRequest request = invocation_request(function, input, options);
+  sdk::HttpRequest request = sdk::invocation_request(function, input, options);
   if (options.watch) request.headers.emplace_back("Prefer: wait=1");
   sdk::HttpResponse response = session_->request(request);
   const sdk::ExchangeTimes seen = response.times;
@@ -179,7 +148,7 @@ Invocation Client::submit(std::string_view function, std::span<const std::byte> 
   InvokeOptions keyed = options;
   // A lost answer must not start the call twice when the request is sent again.
   if (keyed.idempotency_key.empty()) keyed.idempotency_key = random_key();
-  sdk::HttpRequest request = invocation_request(function, input, keyed);
+  sdk::HttpRequest request = sdk::invocation_request(function, input, keyed);
   request.headers.emplace_back("Prefer: respond-async");
   request.timeout = sdk::Session::default_timeout;
   return invocation(sdk::parse_accepted(session_->request(request)));

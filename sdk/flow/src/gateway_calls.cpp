@@ -75,7 +75,7 @@ class GatewayCalls final : public FlowCalls {
   void drop(const DataId& data) override { drops_.drop(data); }
 
   void prepare(const PlannedNode& node, std::vector<DataId> data) override {
-    preparations_.add({}, plan_, node, std::move(data));
+    preparations_.add({}, calls_ahead(plan_, node, data));
   }
 
   [[nodiscard]] std::uint32_t window() const override { return window_; }

@@ -4,11 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <utility>
 
-#include "flow/usable_hosts.h"
-#include "flow_run/host_looks.h"
+#include "flow_run/flow_data.h"
+#include "module/signature.h"
 #include "protocol/data_id.h"
 
 namespace orchid::flow {
@@ -17,58 +16,74 @@ namespace {
 /// Objects of one node that are looked at.
 constexpr std::size_t most_objects = 16;
 /// A worker that has loaded a function may have gone by then.
-constexpr std::chrono::minutes load_again{1};
+constexpr std::chrono::minutes ask_again{1};
 constexpr std::size_t most_remembered = 4096;
-/// Functions, and nodes' objects; more come too late for their calls.
+/// More come too late for their calls.
 constexpr std::size_t most_waiting = 64;
 
-using BytesAt = std::map<std::string, std::uint64_t>;  // by the host's name
-
-BytesAt bytes_at_hosts(const std::vector<DataInfo>& objects) {
-  BytesAt bytes;
-  for (const DataInfo& one : objects)
-    for (const std::string& host : one.hosts) bytes[host] += one.size;
-  return bytes;
+std::size_t data_arguments(const PlannedCall& call) {
+  const auto signature = module::parse_signature(call.signature);
+  return signature ? signature->data_arguments() : 0;
 }
 
-/// The exact names of what a node calls, each once. None if it names a cluster: a worker of another
-/// one might load them.
-std::vector<std::string> functions_ahead(const Plan& plan, const PlannedNode& node) {
-  std::vector<std::string> functions;
-  if (!node.constraints.cluster.empty()) return functions;
-  for (const PlannedCall* call :
-       {&node.partition, &node.main, &node.if_false, &node.until, &node.merge}) {
-    if (!call->exists()) continue;
-    const std::string& exact = exact_name(plan, call->function);
-    if (std::ranges::find(functions, exact) == functions.end()) functions.push_back(exact);
+/// Of the data at the node's ports, what a call of the function is given.
+std::vector<DataId> data_of_call(const PlannedNode& node, const PlannedCall& call,
+                                 const std::vector<DataId>& data) {
+  const std::size_t wanted = data_arguments(call);
+  if (wanted == 0) return {};
+  std::vector<std::uint32_t> ports;  // those with data
+  for (std::uint32_t port = 0; port < node.ports.size(); ++port)
+    if (node.ports[port].type.is_data()) ports.push_back(port);
+  std::vector<DataId> given = data;
+  if (data.size() == ports.size()) {
+    given.clear();
+    const auto take = [&](std::uint32_t port) {
+      const auto found = std::ranges::find(ports, port);
+      if (found != ports.end())
+        given.push_back(data[static_cast<std::size_t>(found - ports.begin())]);
+    };
+    for (const std::uint32_t port : call.ports) take(port);
+    // What it is about is at no port of its own: the first state of an iteration is at the node's.
+    if (given.size() < wanted && std::ranges::find(call.ports, 0U) == call.ports.end()) take(0);
   }
-  return functions;
+  given.resize(std::min(given.size(), most_objects));
+  return given;
 }
 
 }  // namespace
 
-void Preparations::add(const std::string& flow, const Plan& plan, const PlannedNode& node,
-                       std::vector<DataId> data) {
-  const auto now = std::chrono::steady_clock::now();
-  if (loaded_.size() >= most_remembered) loaded_.clear();
-  for (const std::string& function : functions_ahead(plan, node)) {
-    const auto known = loaded_.find(function);
-    if (known != loaded_.end() && now - known->second < load_again) continue;
-    if (!put({.flow = flow, .function = function, .data = {}})) return;
-    loaded_.insert_or_assign(function, now);
+std::vector<CallsAhead> calls_ahead(const Plan& plan, const PlannedNode& node,
+                                    const std::vector<DataId>& data) {
+  std::vector<CallsAhead> all;
+  for (const PlannedCall* call :
+       {&node.partition, &node.main, &node.if_false, &node.until, &node.merge}) {
+    if (!call->exists()) continue;
+    CallsAhead one{.function = exact_name(plan, call->function),
+                   .host_kind = node.constraints.kind,
+                   .device = node.constraints.device,
+                   .cluster = node.constraints.cluster,
+                   .data = data_of_call(node, *call, data)};
+    if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
   }
-  // A call that may run anywhere does so where its one object is.
-  if (data.size() < (chooses_hosts(node.constraints) ? 1 : 2)) return;
-  data.resize(std::min(data.size(), most_objects));
-  (void)put(
-      {.flow = flow, .function = {}, .data = std::move(data), .constraints = node.constraints});
+  return all;
+}
+
+void Preparations::add(const std::string& flow, std::vector<CallsAhead> calls) {
+  const auto now = std::chrono::steady_clock::now();
+  if (asked_.size() >= most_remembered) asked_.clear();
+  for (CallsAhead& one : calls) {
+    const auto known = asked_.find(one);
+    if (known != asked_.end() && now - known->second < ask_again) continue;
+    if (!put({.flow = flow, .calls = one})) return;
+    asked_.insert_or_assign(std::move(one), now);
+  }
 }
 
 void Preparations::forget(const std::string& flow) {
   const std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const Waiting& one) {
     if (one.flow != flow) return false;
-    loaded_.erase(one.function);  // another flow may want it
+    asked_.erase(one.calls);  // another flow may want it
     return true;
   });
 }
@@ -89,61 +104,20 @@ void Preparations::do_all() {
     const Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    if (next.function.empty())
-      bring_together(next);
-    else
-      load(next.function);
+    prepare(next.calls);
     lock.lock();
   }
   is_working_ = false;
 }
 
-void Preparations::load(const std::string& function) {
+void Preparations::prepare(const CallsAhead& calls) {
   try {
-    client_.load_ahead(function);
-  } catch (const Error&) {  // the first call loads it
+    client_.load_ahead(calls.function, {.host_kind = calls.host_kind,
+                                        .device = calls.device,
+                                        .cluster = calls.cluster,
+                                        .data = references_to(calls.data)});
+  } catch (const Error&) {  // the first call loads it, and waits for its data
   }
-}
-
-std::string Preparations::host_for(const std::vector<DataInfo>& objects,
-                                   const Constraints& constraints) {
-  if (!chooses_hosts(constraints)) return host_with_most(objects);
-  return host_with_most(objects, usable_hosts(constraints, look_at_hosts(client_)));
-}
-
-void Preparations::bring_together(const Waiting& next) {
-  try {
-    std::vector<DataInfo> objects;
-    for (const DataId& one : next.data) objects.push_back(client_.describe_data(to_string(one)));
-    const std::string host = host_for(objects, next.constraints);
-    if (host.empty()) return;
-    for (const DataInfo& one : objects) {
-      const auto is_at = [&](const std::vector<std::string>& hosts) {
-        return std::ranges::find(hosts, host) != hosts.end();
-      };
-      if (ends_) return;
-      if (!is_at(one.hosts) && !is_at(one.arriving_at))
-        (void)client_.copy_data(one.id, {.host = host});
-    }
-  } catch (const Error&) {  // the call waits for its copies
-  }
-}
-
-std::string host_with_most(const std::vector<DataInfo>& objects) {
-  const BytesAt bytes = bytes_at_hosts(objects);
-  const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
-  return most == bytes.end() ? std::string() : most->first;
-}
-
-std::string host_with_most(const std::vector<DataInfo>& objects,
-                           const std::vector<HostSituation>& hosts) {
-  const BytesAt bytes = bytes_at_hosts(objects);
-  const auto worth = [&](const HostSituation& host) {
-    const auto found = bytes.find(host.name);
-    return std::pair(found == bytes.end() ? 0 : found->second, host.cores_free);
-  };
-  const auto most = std::ranges::max_element(hosts, {}, worth);
-  return most == hosts.end() ? std::string() : most->name;
 }
 
 }  // namespace orchid::flow

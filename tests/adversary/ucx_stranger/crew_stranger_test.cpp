@@ -16,6 +16,7 @@
 #include "foundation/random.h"
 #include "recording.h"
 #include "uct_stranger.h"
+#include "ucx/crew_greeting.h"
 #include "ucx/hello.h"
 #include "victims.h"
 
@@ -53,11 +54,22 @@ const std::vector<Recording>& recordings() {
   return all;
 }
 
-std::vector<std::byte> hello_with(const ConnectionKey& key, const HelloMagic& magic = crew_magic,
-                                  std::uint16_t version = lane_version) {
-  const Hello hello{.magic = magic, .version = version, .key = key};
+std::vector<std::byte> words_of(const Hello& hello) {
   const auto bytes = bytes_of(hello);
   return {bytes.begin(), bytes.end()};
+}
+std::vector<std::byte> hello_with(const ConnectionKey& key) {
+  return words_of(make_crew_hello(key).value());
+}
+/// Of one who has the key, and says it in another way than members do.
+std::vector<std::byte> hello_with(const ConnectionKey& key, const HelloMagic& magic,
+                                  std::uint16_t version) {
+  return words_of({.magic = magic, .version = version, .key = key});
+}
+std::vector<std::byte> newer_hello_with(const ConnectionKey& key) {
+  Hello hello = make_crew_hello(key).value();
+  hello.version = crew_version + 1;
+  return words_of(hello);
 }
 ConnectionKey key_of_pair(std::uint32_t one, std::uint32_t other) {
   return crew_pair_key(party_secret, one, other).value();
@@ -78,8 +90,10 @@ std::vector<std::vector<std::byte>> wrong_words(std::uint32_t member) {
       hello_with(random_key()),
       hello_with(key_of_pair(next, after_next)),
       hello_with(crew_pair_key(other_secret, 0, member).value()),
-      hello_with(key_of_pair(0, member), hello_magic),
-      hello_with(key_of_pair(0, member), crew_magic, lane_version + 1),
+      hello_with(key_of_pair(0, member), hello_magic, lane_version),
+      hello_with(key_of_pair(0, member), crew_magic, lane_version),
+      hello_with(key_of_pair(0, member), crew_magic, crew_version),
+      newer_hello_with(key_of_pair(0, member)),
       pattern(32, 1) + hello_with(key_of_pair(0, member)),
       hello_with(random_key()) + pattern(4096, 2),
       pattern(32, 3),
@@ -186,7 +200,7 @@ TEST_CASE("whatever four strangers send to four members while they are wired, no
   std::list<SlowRelay> relays;
   PartyPorts of_client = party.ports;
   for (std::uint32_t member = 1; member <= members; ++member) {
-    relays.emplace_back(party.ports.of[member]);
+    relays.emplace_back(party.ports.of[member], sizeof(Hello) + sizeof(CrewProof));
     const std::string& address = relays.back().address();
     of_client.of[member] = std::stoi(address.substr(address.rfind(':') + 1));
   }

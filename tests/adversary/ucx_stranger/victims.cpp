@@ -132,15 +132,13 @@ std::size_t carry(pollfd& from, const UniqueFd& to, std::size_t most) {
   return static_cast<std::size_t>(got);
 }
 
-constexpr std::size_t hello_bytes = 32;
-
 }  // namespace
 
-SlowRelay::SlowRelay(int door)
+SlowRelay::SlowRelay(int door, std::size_t at_once)
     : listener_(listen_tcp("127.0.0.1:0").value()),
-      thread_([this, door](const std::stop_token& stop) { run(stop, door); }) {}
+      thread_([this, door, at_once](const std::stop_token& stop) { run(stop, door, at_once); }) {}
 
-void SlowRelay::run(const std::stop_token& stop, int door) {
+void SlowRelay::run(const std::stop_token& stop, int door, std::size_t at_once) {
   std::array<pollfd, 2> ends{pollfd{.fd = -1, .events = POLLIN, .revents = 0},
                              pollfd{.fd = -1, .events = POLLIN, .revents = 0}};
   pollfd waiting{.fd = listener_.socket.get(), .events = POLLIN, .revents = 0};
@@ -151,10 +149,10 @@ void SlowRelay::run(const std::stop_token& stop, int door) {
   ends[0].fd = client.get();
   ends[1].fd = worker.get();
   for (std::size_t brought = 0; !stop.stop_requested();) {
-    ends[0].events = held_ && brought == hello_bytes ? 0 : POLLIN;
+    ends[0].events = held_ && brought == at_once ? 0 : POLLIN;
     if (::poll(ends.data(), ends.size(), 10) <= 0) continue;
     if ((ends[0].revents & POLLIN) != 0)
-      brought += carry(ends[0], worker, held_ ? hello_bytes - brought : 4096);
+      brought += carry(ends[0], worker, held_ ? at_once - brought : 4096);
     if ((ends[1].revents & POLLIN) != 0) (void)carry(ends[1], client, 4096);
   }
 }

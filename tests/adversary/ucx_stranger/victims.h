@@ -44,16 +44,18 @@ void read_everything(const Child::Job& job);
 /// (even) to our canary, one that is a number (odd), nothing, and all there is.
 [[nodiscard]] std::array<std::uint64_t, 5> forged_words();
 
-/// Between a client and a worker's door: a network that brings the hello at once, and what the
-/// client says behind it when it is told to. Meanwhile the worker's UCX listens.
+/// Between a client and a worker's door: a network that brings the hello (of a member: all that
+/// comes before its notice) at once, and what the client says behind it when it is told to.
+/// Meanwhile the worker's UCX listens.
 class SlowRelay {
  public:
-  explicit SlowRelay(int door);
+  /// `at_once`: how many bytes of the client that is.
+  explicit SlowRelay(int door, std::size_t at_once = 32);
   [[nodiscard]] const std::string& address() const { return listener_.address; }
   void let_go() { held_ = false; }
 
  private:
-  void run(const std::stop_token& stop, int door);
+  void run(const std::stop_token& stop, int door, std::size_t at_once);
 
   TcpListener listener_;
   std::atomic<bool> held_ = true;

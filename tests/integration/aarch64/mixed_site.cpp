@@ -101,14 +101,16 @@ void MixedSite::start_executors() {
       start({PROGRAMS "/orchid-executor", "--gateway", address_, "--token-file", token_file,
              "--scratch", state, "--lane-listen", std::string(here) + ":0"},
             "executor"));
-  // The token is for this gateway alone, which ends with the test.
-  processes_.push_back(start(
-      {VIRTUAL_MACHINE, "--arch", "aarch64", "--seconds", std::to_string(machine_life.count()),
-       "--tap", "tap0",
-       fmt::format("umask 077; echo {} > /tmp/token; exec {}/orchid-executor --gateway {} "
-                   "--token-file /tmp/token --scratch /tmp/executor --kind dpu --lane-listen {}:0",
-                   token_, ARM_PROGRAMS, address_, there)},
-      "machine"));
+  // The token is for this gateway alone, which ends with the test. The machine's own name may be
+  // this one's, too: the gateway would tell them apart by numbers.
+  processes_.push_back(
+      start({VIRTUAL_MACHINE, "--arch", "aarch64", "--seconds",
+             std::to_string(machine_life.count()), "--tap", "tap0",
+             fmt::format("echo {} > /proc/sys/kernel/hostname; umask 077; echo {} > /tmp/token; "
+                         "exec {}/orchid-executor --gateway {} --token-file /tmp/token "
+                         "--scratch /tmp/executor --kind dpu --lane-listen {}:0",
+                         machine, token_, ARM_PROGRAMS, address_, there)},
+            "machine"));
 }
 
 void MixedSite::wait_for_hosts() const {

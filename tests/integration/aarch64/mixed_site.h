@@ -19,7 +19,7 @@ class MixedSite {
  public:
   static constexpr const char* here = "198.51.100.2";
   static constexpr const char* there = "198.51.100.1";
-  static constexpr const char* machine = "vm";  // the emulated one's host name
+  static constexpr const char* machine = "arm";  // the emulated one's host name
 
   /// Returns when both executors have joined. Throws std::runtime_error, with what the programs
   /// said, when they do not within a time.

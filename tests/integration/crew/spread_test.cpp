@@ -1,10 +1,14 @@
 // Crews at two executors: members of one share memory, and reach those of the other over UCX.
 #include <signal.h>
 
+#include <array>
 #include <bit>
 #include <chrono>
+#include <filesystem>
 #include <future>
+#include <span>
 #include <stop_token>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +58,33 @@ TEST_CASE_FIXTURE(SpreadFixture, "many calls are under way at once between execu
     replies.push_back(walk.async(i % 4 + 1, bytes_of(asked, i % 7 == 0 ? 20'000 : i % 100)));
   for (unsigned i = 0; i < replies.size(); ++i)
     CHECK(walk_of(replies[i].get()).sum == sum_of(asked, i % 4 + 1, 4));
+  CHECK(crew.formations() == 1);
+}
+
+/// For longer than any connection may be silent, and with more waiting for it than its connections
+/// hold.
+TEST_CASE_FIXTURE(SpreadFixture, "a member that computes long keeps what waits for it") {
+  constexpr unsigned busy = 4;  // at the second executor
+  Crew crew = take({.workers = 4});
+  const CrewFunction walk = CrewFixture::entry(crew, "walk");
+  const CrewFunction computes =
+      CrewFixture::entry_of(crew, std::filesystem::path(FUNCTIONS) / "computes.bc", "computes");
+  const auto compute = [&](std::string_view time_ms) {
+    return computes.async(busy, std::as_bytes(std::span(time_ms)));
+  };
+  (void)compute("1").get();
+  std::future<Reply> computing = compute("9000");
+  // Half of them from the client, and half from a member at the first executor.
+  const std::array<Walk, 2> asked{{{.left = 0, .stride = 1}, {.left = 1, .stride = 3}}};
+  const std::array<unsigned, 2> first{busy, 1};
+  std::vector<std::future<Reply>> replies;
+  for (unsigned i = 0; i < 32; ++i)
+    replies.push_back(
+        walk.async(first.at(i % 2), bytes_of(asked.at(i % 2), (64U << 10) - sizeof(Walk))));
+  CHECK(computing.wait_for(seconds(60)) == std::future_status::ready);
+  CHECK_FALSE(computing.get().output.empty());
+  for (unsigned i = 0; i < replies.size(); ++i)
+    CHECK(walk_of(replies.at(i).get()).sum == sum_of(asked.at(i % 2), first.at(i % 2), 4));
   CHECK(crew.formations() == 1);
 }
 

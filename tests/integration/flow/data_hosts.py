@@ -149,7 +149,49 @@ def speed_knows_where_data_is(site):
     return 0
 
 
-CASES = (in_the_foreground, submitted, speed_knows_where_data_is)
+AHEAD = """flow: ahead
+optimise: [prefetch]
+inputs: {many: u64, few: u64, seconds: u64}
+nodes:
+  large: {kind: call, function: parts.fill, constraints: {kind: cpu}}
+  small: {kind: call, function: parts.fill, constraints: {kind: dpu}}
+  slow: {kind: call, function: waits, constraints: {kind: cpu}}
+  last: {kind: call, function: parts.total_of, takes: [more, values, others], constraints: {kind: dpu}}
+edges:
+  - {from: many, to: large}
+  - {from: few, to: small}
+  - {from: seconds, to: slow}
+  - {from: slow, to: last.more}
+  - {from: large, to: last.values}
+  - {from: small, to: last.others}
+outputs: {sum: last}
+"""
+
+
+def data_goes_ahead_to_where_a_node_may_run(site):
+    """Before the node begins, and not to the host that has most of it: the node may not run there."""
+    site.orchid("build", HERE / "waits.cpp", "-o", site.folder / "waits.orc")
+    site.orchid("deploy", site.folder / "waits.orc")
+    (site.folder / "ahead.yaml").write_text(AHEAD)
+    before = site.metrics()
+    given = ["--input", "many=131072", "--input", "few=1024"]
+    id_ = site.orchid("flow", "submit", site.folder / "ahead.yaml", *given, "--input", "seconds=300").stdout.strip()
+    copied = wait_for(lambda: site.metrics()["orchid_data_copied_bytes_total"] - before["orchid_data_copied_bytes_total"], bool,
+                      "data is copied ahead", site.said)
+    expect(copied == MIB, f"the large object goes to the small one, and not {copied} bytes\n{site.said()}")
+    states = {node["node"]: node["state"] for node in site.document("flow", "show", id_)["nodes"]}
+    expect(states == {"large": "done", "small": "done", "slow": "running", "last": "waiting"}, f"before the node begins: {states}")
+    site.orchid("flow", "cancel", id_)
+    id_ = site.orchid("flow", "submit", site.folder / "ahead.yaml", *given, "--input", "seconds=1").stdout.strip()
+    ended = wait_for(lambda: site.document("flow", "show", id_), lambda one: one["state"] in ("done", "failed"), "the flow has ended", site.said, TIMEOUT_S)
+    expect(ended["state"] == "done", f"it goes well: {ended.get('message')}\n{site.said()}")
+    # The second flow's, too, and nothing else.
+    copied = site.metrics()["orchid_data_copied_bytes_total"] - before["orchid_data_copied_bytes_total"]
+    expect(copied == 2 * MIB, f"each large object once, and not {copied} bytes")
+    return 2 * MIB
+
+
+CASES = (in_the_foreground, submitted, speed_knows_where_data_is, data_goes_ahead_to_where_a_node_may_run)
 
 
 def main():

@@ -45,7 +45,13 @@ double total(orchid::Data<double> values) {
 }
 ORCHID_FUNCTION(total)
 
-/// The same after two seconds.
+/// Of both and a number: a call that is given data, and has more to wait for.
+double total_of(std::uint64_t more, orchid::Data<double> values, orchid::Data<double> others) {
+  return total(values) + total(others) + static_cast<double>(more);
+}
+ORCHID_FUNCTION(total_of)
+
+/// The sum after two seconds.
 double late_total(orchid::Data<double> values) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   while (std::chrono::steady_clock::now() < end) {

@@ -160,6 +160,85 @@ TEST_CASE("nobody is asked again and again of what is not told") {
   CHECK(tuner.wanted_objects(engine).empty());
 }
 
+TEST_CASE("nodes are looked at for data when they change, and not at each event of others") {
+  const Plan plan = plan_of(
+      "flow: apart\noptimise: [speed]\n"
+      "functions: {make: \"data<f64>(u64)\", total: \"f64(data<f64>)\", plain: \"u64(u64)\"}\n"
+      "inputs: {n: u64, d: data<f64>}\n"
+      "nodes:\n"
+      "  made: {kind: call, function: make}\n"
+      "  look: {kind: call, function: total}\n"
+      "  given: {kind: call, function: total}\n"
+      "  p1: {kind: call, function: plain}\n"
+      "  p2: {kind: call, function: plain}\n"
+      "edges: [{from: n, to: made}, {from: made, to: look}, {from: d, to: given}, {from: n, to: "
+      "p1}, {from: p1, to: p2}]\n"
+      "outputs: {a: look, b: given, c: p2}\n");
+  Tuner tuner(plan, speed_alone());
+  Engine engine = Engine::start(plan, {value("u64", "1"), id_of(1)}, {.window = 8}).value();
+  std::vector<StartCall> calls;
+  const auto tell = [&](Event event) { see_and_apply(tuner, engine, std::move(event), calls); };
+  const auto answer = [&](const std::string& function, const Bytes& output) {
+    const auto call = std::ranges::find_if(
+        calls, [&](const StartCall& one) { return one.function->function == function; });
+    REQUIRE(call != calls.end());
+    const CallId id = call->call;
+    calls.erase(call);
+    tell(Answered{.call = id, .output = output});
+  };
+  tell(Tick{});
+  CHECK(tuner.may_want_objects());
+  CHECK(tuner.wanted_objects(engine).empty());  // the call of `given` is under way
+  CHECK_FALSE(tuner.may_want_objects());
+  answer("plain", *value("u64", "1"));  // nothing is given data behind it
+  answer("plain", *value("u64", "1"));
+  CHECK_FALSE(tuner.may_want_objects());
+  engine.set_window(0);
+  answer("make", *id_of(2));
+  CHECK(tuner.may_want_objects());
+  (void)tuner.wanted_objects(engine);
+  CHECK_FALSE(tuner.may_want_objects());
+  tuner.set_hosts({host("a", 2)});
+  tuner.see_hosts({host("a", 2)});
+  CHECK(tuner.may_want_objects());  // at all again
+}
+
+TEST_CASE("of more objects than are looked at together the rest comes next") {
+  std::string document = "flow: many\noptimise: [speed]\nfunctions: {total: \"f64(data<f64>)\"}\n";
+  std::string inputs;
+  std::string nodes;
+  std::string edges;
+  std::string outputs;
+  std::vector<Value> values;
+  for (int i = 0; i < 100; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string comma = i == 0 ? "" : ", ";
+    inputs += comma + "d" + number + ": data<f64>";
+    nodes += "  n" + number + ": {kind: call, function: total}\n";
+    edges += comma + "{from: d" + number + ", to: n" + number + "}";
+    outputs += comma + "o" + number + ": n" + number;
+    values.push_back(id_of(static_cast<unsigned char>(i + 1)));
+  }
+  document += "inputs: {" + inputs + "}\nnodes:\n" + nodes + "edges: [" + edges + "]\noutputs: {" +
+              outputs + "}\n";
+  const Plan plan = plan_of(document);
+  Tuner tuner(plan, speed_alone());
+  Engine engine = Engine::start(plan, std::move(values), {.window = 1}).value();
+  for (const Action& action : engine.apply(Tick{}, Time{})) tuner.see(action, Time{});
+  const auto tell = [&](const std::vector<DataId>& wanted) {
+    std::vector<ObjectSituation> found;
+    for (const DataId& id : wanted) found.push_back({.id = id, .bytes = gib, .hosts = {"a"}});
+    tuner.see_objects(std::move(found));
+  };
+  const auto first = tuner.wanted_objects(engine);
+  CHECK(first.size() == 64);
+  tell(first);
+  const auto second = tuner.wanted_objects(engine);
+  CHECK(second.size() == 35);  // and one whose call is under way
+  tell(second);
+  CHECK_FALSE(tuner.may_want_objects());
+}
+
 TEST_CASE("what a function has given goes along the edges of the next node that calls it") {
   const Plan plan = plan_of(
       "flow: edges\noptimise: [speed]\n"

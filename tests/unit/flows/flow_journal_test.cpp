@@ -27,6 +27,7 @@ FlowRecord record_of(const std::string& id, std::vector<std::byte> body) {
           .submitted = 1000,
           .functions = "{}",
           .body = std::move(body),
+          .plan = {std::byte{1}, std::byte{2}},
           .done = std::nullopt};
 }
 
@@ -95,6 +96,23 @@ std::vector<Seen> run_to_its_end(FlowJournal& journal, const std::string& id,
 
 }  // namespace
 
+TEST_CASE("a plan is kept until the functions of its flow change, or it is done") {
+  const tests::Scratch folder;
+  const std::vector<std::byte> nothing;
+  {
+    const auto journal = journal_in(folder);
+    for (const char* id : {"fl-1", "fl-2", "fl-3", "fl-4"})
+      REQUIRE(journal->insert(record_of(id, {})).has_value());
+    const JournalEvent goes_on{.event = flow::GoOn{}};
+    REQUIRE(journal->append({.flow = "fl-2", .sequence = 0, .event = &goes_on}, "{}").has_value());
+    REQUIRE(journal->finish("fl-3", {.at = 5, .summary = "{}", .log = ""}, "{}").has_value());
+    REQUIRE(journal->remove("fl-4").has_value());
+  }
+  const auto journal = journal_in(folder);
+  CHECK(journal->plan("fl-1").value() == record_of("", {}).plan);
+  for (const char* id : {"fl-2", "fl-3", "fl-4"}) CHECK(journal->plan(id).value() == nothing);
+}
+
 TEST_CASE("any beginning of a journal gives the flow as it was then, with the same calls open") {
   const std::vector<std::byte> body = body_of(all_kinds(), {{"n", 12}, {"wanted", 9}});
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -142,6 +160,17 @@ TEST_CASE("a flow that is done leaves its outputs, and no events") {
   CHECK(journal->outputs("fl-1").value() == "{\"r\":1}");
   CHECK(journal->events("fl-1").value().empty());
   CHECK(journal->body("fl-2").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("what flows have learned stays, and the newest counts") {
+  const tests::Scratch folder;
+  {
+    const auto journal = journal_in(folder);
+    CHECK(journal->learned().value().empty());
+    REQUIRE(journal->keep_learned("{\"variants\":[]}").has_value());
+    REQUIRE(journal->keep_learned("{\"variants\":[1]}").has_value());
+  }
+  CHECK(journal_in(folder)->learned().value() == "{\"variants\":[1]}");
 }
 
 TEST_CASE("what does not fit is not there at all, and what was there stays") {

@@ -34,7 +34,9 @@ class FakeSupply final : public WorkerSupply {
  public:
   void want_workers(HolderId, unsigned total) override { wanted = total; }
   void give_back(HolderId, LeaseId lease) override { returned.push_back(lease); }
+  void spare_worker(HolderId) override { ++spares; }
   unsigned wanted = 0;
+  unsigned spares = 0;  // so often one was asked for
   std::vector<LeaseId> returned;
 };
 

@@ -80,6 +80,122 @@ TEST_CASE("an idle worker loads an expected module, so that its first call waits
   CHECK(worker.count<LaneAnnounce>() == 1);
 }
 
+TEST_CASE("a worker is taken for a module whose calls come soon, and has it when they come") {
+  DispatchCounts counts;
+  Bench bench({.id = HolderId(1), .counts = &counts});
+  bench.grant();
+  bench.settle();
+  bench.call("slow", "a");
+  bench.settle();
+  CHECK(bench.executor.workers.at(0)->take() == "a");
+  bench.dispatcher->warm(0, bench.function("echo"), {});
+  CHECK(bench.supply.spares == 1);
+  CHECK(bench.supply.wanted == 1);  // a spare one is not wanted
+  bench.grant();
+  bench.settle();
+  CHECK(counts.ahead.value() == 1);
+  REQUIRE(bench.executor.workers.size() == 2);
+  FakeWorker& worker = *bench.executor.workers.at(1);
+  CHECK(worker.count<LaneCode>() == 1);
+  const auto answer = bench.call("echo", "x");
+  CHECK(worker.take() == "x");
+  worker.answer({.output = "y", .run_time = milliseconds(5)});
+  bench.settle();
+  CHECK(answer->output() == "y");
+  CHECK(answer->result.timings.place == microseconds(0));
+  CHECK(worker.count<LaneAnnounce>() == 1);
+}
+
+TEST_CASE("a worker that was taken ahead goes after a minute without calls, and at once if asked") {
+  for (const bool is_asked : {false, true}) {
+    CAPTURE(is_asked);
+    Bench bench;
+    bench.dispatcher->warm(0, bench.function("echo"), {});
+    CHECK(bench.supply.spares == 1);
+    const LeaseId lease = bench.grant();
+    bench.settle();
+    CHECK(bench.supply.returned.empty());
+    if (is_asked) {
+      bench.dispatcher->workers_asked_back(1, {});
+      bench.advance(milliseconds(100));
+    } else {
+      bench.advance(seconds(59));
+      CHECK(bench.supply.returned.empty());
+      bench.advance(seconds(2));
+    }
+    CHECK(bench.supply.returned == std::vector<LeaseId>{lease});
+  }
+}
+
+TEST_CASE("no worker is taken ahead while calls wait, nor where an idle one can load the module") {
+  Bench bench;
+  bench.call("slow", "a");
+  bench.dispatcher->warm(0, bench.function("echo"), {});
+  CHECK(bench.supply.spares == 0);
+  Bench idle;
+  idle.grant();
+  idle.settle();
+  idle.dispatcher->warm(0, idle.function("echo"), {});
+  idle.settle();
+  CHECK(idle.supply.spares == 0);
+  CHECK(idle.executor.workers.at(0)->count<LaneCode>() == 1);
+}
+
+TEST_CASE("a worker that was to be taken ahead is a waiting call's if it comes later than that") {
+  DispatchCounts counts;
+  Bench bench({.id = HolderId(1), .counts = &counts});
+  bench.dispatcher->warm(0, bench.function("echo"), {});
+  bench.call("slow", "a");
+  bench.grant();
+  bench.settle();
+  CHECK(bench.executor.workers.at(0)->take() == "a");
+  CHECK(counts.ahead.value() == 0);
+  bench.advance(seconds(2));
+  CHECK(bench.supply.spares == 2);  // it is asked for again
+}
+
+TEST_CASE("a worker is asked for ahead once, when calls that wait have theirs") {
+  Bench bench;
+  bench.call("slow", "a");
+  bench.dispatcher->warm(0, bench.function("echo"), {});
+  CHECK(bench.supply.spares == 0);
+  bench.grant();
+  bench.settle();
+  CHECK(bench.executor.workers.at(0)->take() == "a");
+  bench.advance(seconds(2));
+  bench.advance(seconds(2));
+  CHECK(bench.supply.spares == 1);
+  bench.grant();
+  bench.settle();
+  CHECK(bench.executor.workers.at(1)->count<LaneCode>() == 1);
+}
+
+TEST_CASE(
+    "modules that come while calls wait, or one after the other, are loaded when there is time") {
+  Bench bench;
+  bench.grant();
+  bench.settle();
+  bench.call("slow", "a");
+  bench.call("slow", "b");
+  bench.settle();
+  FakeWorker& worker = *bench.executor.workers.at(0);
+  CHECK(worker.take() == "a");
+  const auto loads = [&] { return worker.count<LaneCode>() - 1; };  // but for that of `slow`
+  bench.dispatcher->warm(0, bench.function("echo"), {});
+  bench.dispatcher->warm(0, bench.function("other"), {});
+  bench.dispatcher->warm(0, bench.function("echo"), {});
+  bench.settle();
+  CHECK(loads() == 0);
+  worker.answer({.output = "y", .run_time = milliseconds(5)});
+  bench.settle();
+  CHECK(worker.take() == "b");
+  worker.answer({.output = "y", .run_time = milliseconds(5)});
+  bench.settle();
+  bench.advance(seconds(2));
+  bench.advance(seconds(2));
+  CHECK(loads() == 2);
+}
+
 TEST_CASE("a module that is only expected keeps no other function's calls waiting") {
   Bench bench;
   bench.grant();

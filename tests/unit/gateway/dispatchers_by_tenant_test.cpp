@@ -16,7 +16,9 @@ using std::chrono::milliseconds;
 class Supply final : public WorkerSupply {
  public:
   void want_workers(HolderId holder, unsigned total) override { wanted[holder] = total; }
+  void spare_worker(HolderId holder) override { spares.push_back(holder); }
   void give_back(HolderId, LeaseId) override {}
+  std::vector<HolderId> spares;
   std::map<HolderId, unsigned> wanted;
 };
 
@@ -197,6 +199,18 @@ TEST_CASE("calls of functions with other needs want other workers, and wait for 
   CHECK(world.dispatchers.dispatchers() == 1);
   CHECK(world.dispatchers.live_calls() == 2);
   world.dispatchers.stop();
+}
+
+TEST_CASE("a worker is taken ahead where calls of that place would have theirs") {
+  TenantsWorld world;
+  world.dispatchers.warm(7, world.version, {.kind = placement::HostKind::gpu, .cluster = "north"});
+  REQUIRE(world.supply.spares.size() == 1);
+  const placement::WorkerRequest& worker = world.workers.at(world.supply.spares[0]);
+  CHECK(worker.cluster == "north");
+  CHECK(worker.kind == placement::HostKind::gpu);
+  world.dispatchers.warm(7, world.version, {.data_at = placement::GrantId("e1")});
+  REQUIRE(world.supply.spares.size() == 2);
+  CHECK(world.workers.at(world.supply.spares[1]).data_at.value() == "e1");
 }
 
 }  // namespace orchid::gateway

@@ -101,6 +101,11 @@ class FakeRunner final : public CallRunner {
   void expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) override {
     expected.push_back(version->digest);
   }
+  void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version,
+            const CallPlace& place) override {
+    expect(tenant, version);
+    warm_at.push_back(place);
+  }
   void cancel(const std::string& invocation) override { cancelled.push_back(invocation); }
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {
     return {.text = running.contains(invocation) ? "so far" : "", .dropped = 0};
@@ -124,6 +129,7 @@ class FakeRunner final : public CallRunner {
   std::vector<std::string> order;
   std::vector<std::string> cancelled;
   std::vector<std::string> expected;  // digests
+  std::vector<CallPlace> warm_at;
 };
 
 [[nodiscard]] inline CallResult ok_result(std::string_view output) {

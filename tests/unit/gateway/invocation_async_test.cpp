@@ -100,6 +100,20 @@ TEST_CASE_FIXTURE(AsyncFixture,
   CHECK(output_of(id) == "out");
 }
 
+TEST_CASE_FIXTURE(AsyncFixture,
+                  "who waits for the end is given the output with it, once it is durable") {
+  const std::string id = submit(submission("in")).record.id;
+  wait_for_start(id);
+  std::optional<InvocationView> view;
+  async->wait(1, id, {.until = clock.now() + std::chrono::seconds(30)},
+              [&](Result<std::optional<InvocationView>> found) { view = found.value(); });
+  runner.end(id, ok_result("out"));
+  control.run_until([&] { return view.has_value(); });
+  REQUIRE(view->output.has_value());
+  CHECK(as_text(view->output->bytes) == "out");
+  CHECK(output_of(id) == "out");
+}
+
 TEST_CASE_FIXTURE(AsyncFixture, "while an invocation runs, it is told how far it is") {
   const std::string id = submit(submission("in")).record.id;
   wait_for_start(id);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -105,6 +106,39 @@ TEST_CASE("who does not have the secret is not heard, and learns no more than th
     const auto heard = exchange(ends.server, ends.client);
     REQUIRE_FALSE(heard.has_value());
     CHECK(ends.server.identity().empty());
+  }
+}
+
+TEST_CASE("a connection that fell silent is told from one that was closed") {
+  Ends ends = make_ends();
+  REQUIRE(ends.client.send("hello").has_value());
+  REQUIRE(exchange(ends.server, ends.client).has_value());
+  const auto failed = [&] {
+    const auto deadline = Clock::now() + seconds(60);
+    while (Clock::now() < deadline) {
+      if (!ends.client.receive()) return true;
+      pollfd wait{.fd = ends.client.descriptor(), .events = POLLIN, .revents = 0};
+      ::poll(&wait, 1, 100);
+    }
+    return false;
+  };
+  SUBCASE("nothing is acknowledged") {
+    // The kernel takes a reader without room for one that is gone.
+    const int patience_ms = 100;
+    REQUIRE(::setsockopt(ends.client.descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms,
+                         sizeof(patience_ms)) == 0);
+    const std::vector<std::byte> content(32 << 20);
+    const auto file = make_sealed_memory("test", content);
+    REQUIRE(ends.client.send("much", {file->get()}).has_value());
+    REQUIRE(failed());
+    CHECK(ends.client.fell_silent());
+  }
+  SUBCASE("the peer closes it") {
+    {
+      const SecureChannel gone = std::move(ends.server);
+    }
+    REQUIRE(failed());
+    CHECK_FALSE(ends.client.fell_silent());
   }
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lanes/lane_session.h"
+#include "lanes/member_address.h"
 #include "protocol/crew.h"
 #include "protocol/lane_protocol.h"
 
@@ -23,7 +24,7 @@ Result<void> LaneSession::seat_in_crew(const LaneClaim& message) {
   const bool spread = message.protocol == spread_crew_lane_protocol;
   if (is_in_crew() != (spread || message.protocol == crew_lane_protocol))
     return fail(ErrorCode::unsupported,
-                is_in_crew() ? "the lease is of a crew: claim its members with lane protocol 3 or 4"
+                is_in_crew() ? "the lease is of a crew: claim its members with lane protocol 3 or 5"
                              : "the lease is of no crew: claim its workers with lane protocol 1");
   if (!is_in_crew()) return {};
   seating_ = {.members = message.members != 0 ? message.members : client_terms_->crew,
@@ -34,7 +35,7 @@ Result<void> LaneSession::seat_in_crew(const LaneClaim& message) {
   if (!spread) {
     if (uid_) return {};
     return fail(ErrorCode::unsupported,
-                "a crew that is elsewhere than its client is claimed with lane protocol 4");
+                "a crew that is elsewhere than its client is claimed with lane protocol 5");
   }
   if (message.members == 0 || !is_seating(message, uid_.has_value()))
     return fail(ErrorCode::bad_request,
@@ -56,6 +57,11 @@ void LaneSession::wire(const LaneWire& message) {
   for (const LanePeer& peer : message.peers) {
     if (peer.member > seating_.members || std::ranges::binary_search(seating_.near, peer.member))
       return refuse({ErrorCode::bad_request, "a peer of the crew that is here, or no member"});
+    if (peer.member > seating_.member &&
+        !is_member_address(peer.address, services_.workers.remote_address()))
+      return refuse({ErrorCode::bad_request,
+                     "no member of a crew listens at '" + peer.address +
+                         "': tell the address of its executor, and the port that it has said"});
     order.peers.push_back({.member = peer.member, .address = peer.address, .key = peer.key});
   }
   connected_by_ = std::chrono::steady_clock::now() + limits::lease_claim;

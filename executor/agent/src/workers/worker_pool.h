@@ -74,6 +74,7 @@ class WorkerPool {
   }
   /// Workers may have peers on other hosts.
   [[nodiscard]] bool takes_remote() const { return !options_.remote_address.empty(); }
+  [[nodiscard]] const std::string& remote_address() const { return options_.remote_address; }
   void set_spare(std::size_t spare);
   /// No births while it is paused: there is no core for them. The workers that are there stay.
   void pause(bool paused);

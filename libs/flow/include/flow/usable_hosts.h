@@ -1,4 +1,4 @@
-// flow/usable_hosts.h: which hosts a node's calls may use. What is planned, decided, or prepared
+// flow/usable_hosts.h: which hosts a node's calls may use. What is planned, decided or handed over
 // for a node asks here, so that all of it goes by the hosts that the gateway would take.
 #pragma once
 #include <cstdint>

@@ -14,8 +14,10 @@ constexpr std::uint32_t shared_lane_protocol = 1;
 constexpr std::uint32_t apart_lane_protocol = 2;
 /// What a client says of a lease whose workers are the members of a crew (protocol/crew.h).
 constexpr std::uint32_t crew_lane_protocol = 3;
-/// The same of a crew whose members are at several executors, or elsewhere than their client.
-constexpr std::uint32_t spread_crew_lane_protocol = 4;
+/// The same of a crew whose members are at several executors, or elsewhere than their client. With
+/// 4, which nobody speaks any more, a member showed the pair's key to whoever was at the address
+/// that it had been told.
+constexpr std::uint32_t spread_crew_lane_protocol = 5;
 /// The newest that this version speaks.
 constexpr std::uint32_t newest_lane_protocol = spread_crew_lane_protocol;
 /// A place keeps so many workers of different modules; the one that ran longest ago goes first.

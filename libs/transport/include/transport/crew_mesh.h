@@ -73,13 +73,16 @@ class CrewMesh {
   /// written there, in the peer's direction, and what goes to it may be.
   [[nodiscard]] virtual std::byte* memory_of(std::uint32_t peer) const = 0;
 
-  /// Lets UCX work. False: there was nothing to do. Sends nothing by itself.
+  /// Lets UCX work. False: there was nothing to do. Sends nothing by itself but what peers are
+  /// still to hear of calls that are to end.
   virtual bool progress() = 0;
   /// Copies what is to be sent. To a crew that has lost somebody nothing is sent any more.
   virtual void send(std::uint32_t to, const CallHeader& header, std::span<const std::byte> payload,
                     const CrewLog& log) = 0;
 
-  /// Each peer hears that the call is to end; what they have said comes back here, each once.
+  /// Each peer hears that the call is to end, as soon as the kernel takes it: of each place the
+  /// largest number, so that what waits for one that computes has an end. What they have said comes
+  /// back here, each once.
   virtual void tell_cancelled(std::uint64_t request_id) = 0;
   [[nodiscard]] virtual std::optional<std::uint64_t> take_cancelled() = 0;
   /// Each member (not the client) that has not lent anything since it was told hears that this one

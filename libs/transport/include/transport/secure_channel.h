@@ -52,6 +52,10 @@ class SecureChannel {
   /// Errors: `denied` (no common secret), `unreachable` (the peer has gone), `bad_request`.
   [[nodiscard]] Result<std::optional<Packet>> receive();
 
+  /// It has failed, and not because the peer has closed it or died: nothing came from there for too
+  /// long.
+  [[nodiscard]] bool fell_silent() const;
+
   /// For poll: readable, and writable too while `wants_to_write`.
   [[nodiscard]] int descriptor() const;
   [[nodiscard]] bool wants_to_write() const;

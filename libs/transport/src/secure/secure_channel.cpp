@@ -163,6 +163,8 @@ Result<std::optional<Packet>> SecureChannel::receive() {
   return state_->read_packet();
 }
 
+bool SecureChannel::fell_silent() const { return state_->tls().fell_silent(); }
+
 int SecureChannel::descriptor() const { return state_->tls().descriptor(); }
 
 bool SecureChannel::wants_to_write() const {

@@ -171,10 +171,14 @@ unsigned TlsSession::client_secret(SSL* ssl, const char*, char* identity,
 }
 
 Result<bool> TlsSession::explain(int result) {
+  const int system_error = errno;
   const int error = SSL_get_error(ssl_.get(), result);
   wants_to_write_ = error == SSL_ERROR_WANT_WRITE;
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
   const bool refused = error == SSL_ERROR_SSL && !greeted_;
+  // Who closes a connection, or dies, has the kernel say so.
+  fell_silent_ = error == SSL_ERROR_SYSCALL && system_error != 0 && system_error != ECONNRESET &&
+                 system_error != EPIPE;
   ERR_clear_error();
   if (refused)
     return fail(ErrorCode::denied,
@@ -185,6 +189,7 @@ Result<bool> TlsSession::explain(int result) {
 Result<bool> TlsSession::greet() {
   if (greeted_) return true;
   ERR_clear_error();
+  errno = 0;
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
     greeted_ = true;
@@ -199,6 +204,7 @@ Result<bool> TlsSession::greet() {
 Result<std::optional<std::size_t>> TlsSession::read(std::span<std::byte> room) {
   std::size_t count = 0;
   ERR_clear_error();
+  errno = 0;
   const int result = SSL_read_ex(ssl_.get(), room.data(), room.size(), &count);
   if (result == 1) return std::optional(count);
   if (auto later = explain(result); !later) return fail(std::move(later.error()));
@@ -208,6 +214,7 @@ Result<std::optional<std::size_t>> TlsSession::read(std::span<std::byte> room) {
 Result<std::size_t> TlsSession::write(std::span<const std::byte> bytes) {
   std::size_t count = 0;
   ERR_clear_error();
+  errno = 0;
   const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &count);
   if (result == 1) {
     wants_to_write_ = false;

@@ -38,6 +38,8 @@ class TlsSession {
   [[nodiscard]] const std::string& identity() const { return identity_; }
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   [[nodiscard]] bool wants_to_write() const { return wants_to_write_; }
+  /// As that of SecureChannel.
+  [[nodiscard]] bool fell_silent() const { return fell_silent_; }
 
  private:
   TlsSession(UniqueFd socket, SecureChannel::FindSecret find_secret, std::string identity,
@@ -59,6 +61,7 @@ class TlsSession {
   std::string secret_;
   bool greeted_ = false;
   bool wants_to_write_ = false;
+  bool fell_silent_ = false;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
 };
 

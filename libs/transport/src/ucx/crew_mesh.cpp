@@ -12,6 +12,7 @@
 #include "local/lane_signal.h"
 #include "transport/crew_end.h"
 #include "transport/payload_rooms.h"
+#include "ucx/doors.h"
 #include "ucx/frame.h"
 #include "ucx/message_worker.h"
 
@@ -52,7 +53,7 @@ void UcxCrewMesh::say_ready(std::uint32_t peer) {
   send_frame(at(peer), {.kind = MeshFrameKind::ready}, {});
 }
 
-Result<void> UcxCrewMesh::flush(LaneDeadline deadline) {
+Result<void> UcxCrewMesh::flush(LaneDeadline deadline, int stop) {
   ucp_request_param_t parameters{};
   for (OnePeer& peer : peers_) {
     if (peer.endpoint == nullptr || failure_) continue;
@@ -64,6 +65,7 @@ Result<void> UcxCrewMesh::flush(LaneDeadline deadline) {
       if (!progress()) ::sched_yield();
       if (std::chrono::steady_clock::now() > deadline)
         fail_with({ErrorCode::timed_out, "the crew's other hosts took too long to connect"});
+      if (is_told_to_stop(stop)) fail_with({ErrorCode::cancelled, "told to stop wiring a crew"});
     }
     ucx_.request_free(flush);
   }
@@ -224,11 +226,16 @@ void UcxCrewMesh::finish_message(OnePeer& peer) noexcept {
 void UcxCrewMesh::on_sent(void* request, ucs_status_t status, void* user_data) noexcept {
   auto* slot = static_cast<Slot*>(user_data);
   UcxCrewMesh& mesh = *slot->mesh;
-  slot->next_free = std::exchange(mesh.free_list_, slot);
-  --mesh.sending_;
+  mesh.give_back(*slot);
   if (status != UCS_OK && !mesh.closing_)
     mesh.fail_with(mesh.ucx_.failure(ErrorCode::unreachable, "send to another member", status));
   mesh.ucx_.request_free(request);
+}
+
+void UcxCrewMesh::give_back(Slot& slot) {
+  slot.next_free = std::exchange(free_list_, &slot);
+  --sending_;
+  if (OnePeer* const peer = std::exchange(slot.cancels_of, nullptr)) peer->cancel_under_way = false;
 }
 
 void UcxCrewMesh::send_frame(OnePeer& peer, MeshFrame frame, std::span<const std::byte> first,
@@ -250,6 +257,10 @@ void UcxCrewMesh::send_frame(OnePeer& peer, MeshFrame frame, std::span<const std
   slot->bytes.insert(slot->bytes.end(), first.begin(), first.end());
   slot->bytes.insert(slot->bytes.end(), second.begin(), second.end());
   free_list_ = slot->next_free;  // nothing fails from here on
+  if (frame.kind == MeshFrameKind::cancelled) {
+    slot->cancels_of = &peer;
+    peer.cancel_under_way = true;
+  }
   ++sending_;
   ++peer.sent;
   ucp_request_param_t parameters{};
@@ -261,8 +272,7 @@ void UcxCrewMesh::send_frame(OnePeer& peer, MeshFrame frame, std::span<const std
   const ucs_status_ptr_t request = ucx_.am_send_nbx(
       peer.endpoint, message_id, nullptr, 0, slot->bytes.data(), slot->bytes.size(), &parameters);
   if (UCS_PTR_IS_PTR(request)) return;  // on_sent follows
-  slot->next_free = std::exchange(free_list_, slot);
-  --sending_;
+  give_back(*slot);
   if (UCS_PTR_IS_ERR(request))
     fail_with(
         ucx_.failure(ErrorCode::unreachable, "send to another member", UCS_PTR_STATUS(request)));
@@ -298,11 +308,32 @@ void UcxCrewMesh::send(std::uint32_t to, const CallHeader& header,
   } while (sent < total);
 }
 
+/// A place has one open call at a time: of one with a smaller number nobody runs anything any more.
 void UcxCrewMesh::tell_cancelled(std::uint64_t request_id) {
-  MeshFrame frame{.kind = MeshFrameKind::cancelled};
-  frame.header.request_id = request_id;
-  for (OnePeer& peer : peers_)
-    if (peer.is_peer && peer.member != crew::client_member) send_frame(peer, frame, {});
+  for (OnePeer& peer : peers_) {
+    if (!peer.is_peer || peer.member == crew::client_member) continue;
+    std::uint64_t& said = peer.cancels[crew::place_of(request_id)];
+    if (said == 0) {
+      ++peer.cancel_count;
+      ++cancels_waiting_;
+    }
+    said = std::max(said, request_id);
+    send_cancels(peer);
+  }
+}
+
+/// All that the kernel takes, and one more.
+void UcxCrewMesh::send_cancels(OnePeer& peer) {
+  while (peer.cancel_count != 0 && !peer.cancel_under_way && !failure_) {
+    std::uint64_t& said = peer.cancels[peer.next_cancel];
+    peer.next_cancel = (peer.next_cancel + 1) % peer.cancels.size();
+    if (said == 0) continue;
+    MeshFrame frame{.kind = MeshFrameKind::cancelled};
+    frame.header.request_id = std::exchange(said, 0);
+    --peer.cancel_count;
+    --cancels_waiting_;
+    send_frame(peer, frame, {});
+  }
 }
 
 std::optional<std::uint64_t> UcxCrewMesh::take_cancelled() {
@@ -322,7 +353,12 @@ bool UcxCrewMesh::claim_hungry(std::uint32_t member) {
   return std::exchange(at(member).hungry, false);
 }
 
-bool UcxCrewMesh::progress() { return ucx_.worker_progress(worker_) != 0; }
+bool UcxCrewMesh::progress() {
+  const bool worked = ucx_.worker_progress(worker_) != 0;
+  if (cancels_waiting_ != 0)
+    for (OnePeer& peer : peers_) send_cancels(peer);
+  return worked;
+}
 
 bool UcxCrewMesh::arm() {
   while (progress()) {

@@ -57,7 +57,7 @@ class UcxCrewMesh final : public CrewMesh {
   void say_ready(std::uint32_t peer);
   [[nodiscard]] bool is_ready(std::uint32_t peer) const { return at(peer).ready; }
   /// Nothing of the connections' making is left to do, once all peers are ready.
-  [[nodiscard]] Result<void> flush(LaneDeadline deadline);
+  [[nodiscard]] Result<void> flush(LaneDeadline deadline, int stop);
 
   [[nodiscard]] std::vector<std::uint32_t> peers() const override;
   [[nodiscard]] std::byte* memory_of(std::uint32_t peer) const override {
@@ -93,11 +93,18 @@ class UcxCrewMesh final : public CrewMesh {
     CallHeader header;
     std::size_t got = 0;
     std::size_t total = 0;  // 0: none is
+    /// Calls that it is still to hear of, by their places: what one that computes does not take
+    /// piles up here, and no further.
+    std::array<std::uint64_t, crew::window_places> cancels{};
+    std::size_t cancel_count = 0;
+    std::size_t next_cancel = 0;    // the place that is looked at first
+    bool cancel_under_way = false;  // UCX has one of them, and the kernel does not
   };
   /// What UCX reads while a send is under way.
   struct Slot {
     UcxCrewMesh* mesh = nullptr;
     Slot* next_free = nullptr;
+    OnePeer* cancels_of = nullptr;  // it is one of these
     std::vector<std::byte> bytes;
   };
   UcxCrewMesh(const UcxLibrary& ucx, std::uint32_t member) : ucx_(ucx), member_(member) {}
@@ -115,6 +122,8 @@ class UcxCrewMesh final : public CrewMesh {
   [[nodiscard]] const char* begin_message(OnePeer& peer, const CallHeader& header) noexcept;
   [[nodiscard]] const char* take_bytes(OnePeer& peer, std::span<const std::byte> bytes) noexcept;
   static void finish_message(OnePeer& peer) noexcept;
+  void send_cancels(OnePeer& peer);
+  void give_back(Slot& slot);
   void send_frame(OnePeer& peer, MeshFrame frame, std::span<const std::byte> first,
                   std::span<const std::byte> second = {});
   void fail_with(Failure failure) {
@@ -130,6 +139,7 @@ class UcxCrewMesh final : public CrewMesh {
   /// By the calls' places: what was said last, and is not taken yet.
   std::array<std::uint64_t, crew::window_places> cancelled_{};
   std::size_t cancelled_count_ = 0;
+  std::size_t cancels_waiting_ = 0;  // of all peers
   std::deque<Slot> slots_;
   Slot* free_list_ = nullptr;
   std::size_t sending_ = 0;  // slots that UCX has

@@ -1,14 +1,15 @@
 // How the members of a crew connect: a plain socket for each pair first, and UCX behind that.
-#include <poll.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "foundation/tcp.h"
+#include "ucx/crew_greeting.h"
 #include "ucx/crew_mesh.h"
 #include "ucx/guests.h"
 #include "ucx/hello.h"
@@ -28,12 +29,15 @@ CrewDoor::~CrewDoor() = default;
 int CrewDoor::port() const { return state_->guests.port(); }
 
 Result<CrewDoor> CrewDoor::listen(const std::string& address) {
-  auto guests = Guests::listen({.address = address, .magic = crew_magic});
+  auto guests = Guests::listen(
+      {.address = address, .magic = crew_magic, .version = crew_version, .has_key = is_crew_hello});
   if (!guests) return fail(std::move(guests.error()));
   return CrewDoor(std::make_unique<State>(std::move(*guests)));
 }
 
 namespace {
+
+constexpr std::chrono::milliseconds redial{500};
 
 /// One wiring, from the first hello to the last sign that a peer is complete.
 class Wiring {
@@ -45,13 +49,17 @@ class Wiring {
  private:
   struct Pair {
     Door door;
+    Hello hello;  // of the lower number
     Notice notice;
   };
   [[nodiscard]] bool connects_to(const CrewMesh::Peer& peer) const {
     return peer.member > options_.member;
   }
+  [[nodiscard]] Result<UniqueFd> dial(const std::string& address) const;
   [[nodiscard]] Result<void> greet();
   [[nodiscard]] Result<void> admit();
+  [[nodiscard]] Result<void> prove();
+  [[nodiscard]] Result<void> thank(const CrewMesh::Peer& peer);
   [[nodiscard]] Result<void> open();
   [[nodiscard]] Result<void> exchange_notices();
   [[nodiscard]] Result<void> connect(std::uint32_t member, std::vector<TcpSocket>& known);
@@ -69,23 +77,34 @@ class Wiring {
 };
 
 Result<void> Wiring::check_time() const {
-  pollfd stop{.fd = options_.stop, .events = POLLIN, .revents = 0};
-  if (::poll(&stop, 1, 0) > 0) return fail(ErrorCode::cancelled, "told to stop wiring a crew");
+  if (is_told_to_stop(options_.stop))
+    return fail(ErrorCode::cancelled, "told to stop wiring a crew");
   if (std::chrono::steady_clock::now() > options_.deadline)
     return fail(ErrorCode::timed_out, "the members of the crew did not connect in time");
   return {};
+}
+
+/// A host that does not answer is asked again, so that whoever tells us to stop is heard.
+Result<UniqueFd> Wiring::dial(const std::string& address) const {
+  for (;;) {
+    const LaneDeadline soon = std::chrono::steady_clock::now() + redial;
+    auto socket = connect_tcp(address, std::min(soon, options_.deadline), HostNames::refused);
+    if (socket || socket.error().code != ErrorCode::timed_out) return socket;
+    if (auto in_time = check_time(); !in_time) return fail(std::move(in_time.error()));
+  }
 }
 
 /// All doors of higher numbers were open before anybody was told of them.
 Result<void> Wiring::greet() {
   for (const CrewMesh::Peer& peer : options_.peers) {
     if (!connects_to(peer)) continue;
-    auto socket = connect_tcp(peer.address, options_.deadline, HostNames::refused);
+    auto socket = dial(peer.address);
     if (!socket) return fail(std::move(socket.error()));
-    Door door(std::move(*socket), options_.deadline);
-    const Hello hello{.magic = crew_magic, .version = lane_version, .key = peer.key};
-    if (auto sent = door.write(bytes_of(hello)); !sent) return sent;
-    pairs_.emplace(peer.member, Pair{std::move(door), {}});
+    Door door(std::move(*socket), options_.deadline, options_.stop);
+    auto hello = make_crew_hello(peer.key);
+    if (!hello) return fail(std::move(hello.error()));
+    if (auto sent = door.write(bytes_of(*hello)); !sent) return sent;
+    pairs_.emplace(peer.member, Pair{std::move(door), *hello, {}});
   }
   return {};
 }
@@ -102,9 +121,53 @@ Result<void> Wiring::admit() {
   if (door_ == nullptr) return fail(ErrorCode::bad_request, "no door for those who connect");
   auto guests = door_->state().guests.wait_for_all(keys, options_.deadline, options_.stop);
   if (!guests) return fail(std::move(guests.error()));
-  for (std::size_t i = 0; i < members.size(); ++i)
-    pairs_.emplace(members[i], Pair{Door(std::move((*guests)[i]), options_.deadline), {}});
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Guests::Guest& guest = (*guests)[i];
+    pairs_.emplace(
+        members[i],
+        Pair{Door(std::move(guest.socket), options_.deadline, options_.stop), guest.hello, {}});
+  }
   return {};
+}
+
+/// Welcomes first: who waits for one here has sent his own.
+Result<void> Wiring::prove() {
+  std::map<std::uint32_t, CrewWelcome> welcomes;
+  for (const CrewMesh::Peer& peer : options_.peers) {
+    if (connects_to(peer)) continue;
+    Pair& pair = pairs_.at(peer.member);
+    auto welcome = CrewGreeting{peer.key, pair.hello}.welcome();
+    if (!welcome) return fail(std::move(welcome.error()));
+    if (auto sent = pair.door.write(bytes_of(*welcome)); !sent) return sent;
+    welcomes.emplace(peer.member, *welcome);
+  }
+  for (const CrewMesh::Peer& peer : options_.peers)
+    if (connects_to(peer))
+      if (auto good = thank(peer); !good) return good;
+  for (const CrewMesh::Peer& peer : options_.peers) {
+    if (connects_to(peer)) continue;
+    Pair& pair = pairs_.at(peer.member);
+    CrewProof thanks{};
+    if (auto got = pair.door.read(writable_bytes_of(thanks)); !got) return got;
+    const CrewGreeting greeting{peer.key, pair.hello};
+    if (auto good = greeting.check(welcomes.at(peer.member), thanks); !good) return good;
+  }
+  return {};
+}
+
+/// Another version sends no more than the first half.
+Result<void> Wiring::thank(const CrewMesh::Peer& peer) {
+  Pair& pair = pairs_.at(peer.member);
+  auto answer = read_welcome(pair.door, crew_magic, crew_version);
+  if (!answer) return fail(std::move(answer.error()));
+  CrewWelcome welcome;
+  std::memcpy(welcome.salt.data(), &answer->request_bytes, welcome.salt.size());
+  if (auto got = pair.door.read(writable_bytes_of(welcome.proof)); !got) return got;
+  const CrewGreeting greeting{peer.key, pair.hello};
+  if (auto good = greeting.check(welcome); !good) return good;
+  const auto thanks = greeting.thanks(welcome);
+  if (!thanks) return fail(thanks.error());
+  return pair.door.write(bytes_of(*thanks));
 }
 
 Result<void> Wiring::open() {
@@ -166,7 +229,7 @@ Result<void> Wiring::shut_doors() {
     if (!named) return fail(std::move(named.error()));
     welcome.insert(welcome.end(), named->begin(), named->end());
   }
-  return doors_->shut(welcome, options_.deadline);
+  return doors_->shut(welcome, options_.deadline, options_.stop);
 }
 
 /// The higher number makes its endpoint when it has heard from the lower one, so that it uses that
@@ -187,7 +250,7 @@ Result<void> Wiring::complete() {
       }
     }
     if (mesh_->failure()) return fail(*mesh_->failure());
-    if (all_ready) return mesh_->flush(options_.deadline);
+    if (all_ready) return mesh_->flush(options_.deadline, options_.stop);
     if (!mesh_->progress()) ::sched_yield();
     if (auto in_time = check_time(); !in_time) return in_time;
   }
@@ -212,8 +275,9 @@ Result<void> Wiring::agree() {
 
 Result<std::unique_ptr<CrewMesh>> Wiring::run() {
   using Step = Result<void> (Wiring::*)();
-  for (const Step step : {&Wiring::greet, &Wiring::admit, &Wiring::open, &Wiring::exchange_notices,
-                          &Wiring::shut_doors, &Wiring::complete, &Wiring::agree})
+  for (const Step step :
+       {&Wiring::greet, &Wiring::admit, &Wiring::prove, &Wiring::open, &Wiring::exchange_notices,
+        &Wiring::shut_doors, &Wiring::complete, &Wiring::agree})
     if (auto done = (this->*step)(); !done) return fail(std::move(done.error()));
   return std::move(mesh_);
 }

@@ -35,6 +35,9 @@ struct TcpSocket {
 /// has broken has no such end.
 [[nodiscard]] bool was_read_to_its_end(int connection);
 
+/// Whether that descriptor is readable; -1: never.
+[[nodiscard]] bool is_told_to_stop(int stop);
+
 /// Belongs to the thread of its lane, which makes and closes it. Until `shut` has been called, the
 /// lane's UCX worker must not be progressed.
 class Doors {
@@ -51,8 +54,10 @@ class Doors {
 
   /// Waits until the connections that the peer calls its own have come in, then lets nobody else in
   /// and ends whatever else has come: what it has sent is never read. Errors: `timed_out`, also
-  /// when strangers come too fast for the door to be closed.
-  [[nodiscard]] Result<void> shut(std::span<const SocketPair> peers, LaneDeadline deadline) const;
+  /// when strangers come too fast for the door to be closed; `cancelled`: `stop`, a descriptor,
+  /// became readable.
+  [[nodiscard]] Result<void> shut(std::span<const SocketPair> peers, LaneDeadline deadline,
+                                  int stop = -1) const;
 
   /// Those of this process that go to one of the peer's ports, and are younger than `watch`.
   [[nodiscard]] Result<std::vector<TcpSocket>> connections_to(
@@ -62,7 +67,7 @@ class Doors {
       std::span<const std::uint16_t> ports, std::span<const TcpSocket> known) const;
 
  private:
-  [[nodiscard]] Result<void> close(LaneDeadline deadline) const;
+  [[nodiscard]] Result<void> close(LaneDeadline deadline, int stop) const;
   [[nodiscard]] Result<void> cut_strangers(std::span<const SocketPair> peers) const;
   void make_ours(const TcpSocket& connection) const;
 

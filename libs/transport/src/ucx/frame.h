@@ -14,6 +14,7 @@
 namespace orchid::transport {
 
 constexpr std::uint16_t lane_version = 3;
+constexpr std::uint16_t crew_version = 4;  // of members of crews
 constexpr unsigned message_id = 1;
 
 enum class FrameKind : std::uint32_t {

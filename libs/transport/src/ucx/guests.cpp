@@ -33,7 +33,7 @@ Result<Guests> Guests::listen(Options options) {
 }
 
 bool Guests::LetIn::is_complete() const {
-  return std::ranges::all_of(sockets, [](const UniqueFd& socket) { return bool(socket); });
+  return std::ranges::all_of(guests, [](const Guest& guest) { return bool(guest.socket); });
 }
 
 void Guests::admit(LetIn& guests) {
@@ -55,12 +55,12 @@ void Guests::check(Pending& pending, LetIn& guests) const {
   std::memcpy(&hello, pending.bytes.data(), sizeof(hello));
   if (hello.magic != options_.magic) return;
   for (std::size_t i = 0; i < guests.keys.size(); ++i) {
-    if (!same_key(hello.key, guests.keys[i]) || guests.sockets[i]) continue;
-    if (hello.version == lane_version) {
-      guests.sockets[i] = std::move(pending.socket);
+    if (guests.guests[i].socket || !options_.has_key(hello, guests.keys[i])) continue;
+    if (hello.version == options_.version) {
+      guests.guests[i] = {.socket = std::move(pending.socket), .hello = hello};
       return;
     }
-    const Welcome refusal{.magic = options_.magic, .version = lane_version};
+    const Welcome refusal{.magic = options_.magic, .version = options_.version};
     [[maybe_unused]] const ssize_t sent =
         ::send(pending.socket.get(), &refusal, sizeof(refusal), MSG_NOSIGNAL);
   }
@@ -87,12 +87,12 @@ void Guests::read_hellos(LetIn& guests) {
 Result<UniqueFd> Guests::wait(LaneDeadline deadline, int stop) {
   auto guests = wait_for_all(std::span(&options_.key, 1), deadline, stop);
   if (!guests) return fail(std::move(guests.error()));
-  return std::move(guests->front());
+  return std::move(guests->front().socket);
 }
 
-Result<std::vector<UniqueFd>> Guests::wait_for_all(std::span<const ConnectionKey> keys,
-                                                   LaneDeadline deadline, int stop) {
-  LetIn guests{.keys = keys, .sockets = std::vector<UniqueFd>(keys.size())};
+Result<std::vector<Guests::Guest>> Guests::wait_for_all(std::span<const ConnectionKey> keys,
+                                                        LaneDeadline deadline, int stop) {
+  LetIn guests{.keys = keys, .guests = std::vector<Guest>(keys.size())};
   for (;;) {
     std::vector<pollfd> entries{{.fd = socket_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = stop, .events = POLLIN, .revents = 0}};
@@ -114,7 +114,7 @@ Result<std::vector<UniqueFd>> Guests::wait_for_all(std::span<const ConnectionKey
     if (guests.is_complete()) {
       pending_.clear();
       socket_.reset();
-      return std::move(guests.sockets);
+      return std::move(guests.guests);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -66,8 +67,11 @@ Result<void> Door::wait(short events) {
         deadline_ - std::chrono::steady_clock::now());
     if (left.count() <= 0)
       return fail(ErrorCode::timed_out, "the other host did not answer in time");
-    pollfd entry{.fd = socket_.get(), .events = events, .revents = 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(std::min<long>(left.count() + 1, 60'000)));
+    std::array<pollfd, 2> entries{{{socket_.get(), events, 0}, {stop_, POLLIN, 0}}};
+    const int ready = ::poll(entries.data(), entries.size(),
+                             static_cast<int>(std::min<long>(left.count() + 1, 60'000)));
+    if (ready > 0 && entries[1].revents != 0)
+      return fail(ErrorCode::cancelled, "told to stop connecting");
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return fail_errno("poll");
   }
@@ -234,22 +238,17 @@ Result<std::unique_ptr<UcxLink>> accept_link(UcxContext& context, const Connecti
   return std::move(open->link);
 }
 
-namespace {
-
-/// The other end's answer to our hello.
-Result<Welcome> read_welcome(Door& door, const HelloMagic& magic) {
+Result<Welcome> read_welcome(Door& door, const HelloMagic& magic, std::uint16_t version) {
   Welcome welcome;
   if (auto got = door.read(writable_bytes_of(welcome)); !got) return fail(std::move(got.error()));
   if (welcome.magic != magic)
     return fail(ErrorCode::bad_request, "the other end is not one of Orchid's");
-  if (welcome.version != lane_version)
+  if (welcome.version != version)
     return fail(ErrorCode::unsupported,
                 "the other end speaks version " + std::to_string(welcome.version) +
-                    " of the lane, this one version " + std::to_string(lane_version));
+                    " of the lane, this one version " + std::to_string(version));
   return welcome;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<UcxLink>> connect_link(
     UcxContext& context, const Greeting& greeting,
@@ -267,7 +266,7 @@ Result<std::unique_ptr<UcxLink>> connect_link(
     return fail(std::move(shut.error()));
   if (auto sent = door.write_notice({{}, open->link->address()}); !sent)
     return fail(std::move(sent.error()));
-  auto welcome = read_welcome(door, greeting.magic);
+  auto welcome = read_welcome(door, greeting.magic, lane_version);
   if (!welcome) return fail(std::move(welcome.error()));
   if (auto good = judge(*welcome); !good) return fail(std::move(good.error()));
   auto worker = door.read_notice();

@@ -32,7 +32,7 @@ struct Hello {
   HelloMagic magic = hello_magic;
   std::uint16_t version = lane_version;
   std::array<std::uint16_t, 3> reserved{};
-  ConnectionKey key{};
+  ConnectionKey key{};  // of members of crews see crew_greeting.h: not the key
 };
 static_assert(sizeof(Hello) == 32);
 
@@ -61,7 +61,9 @@ struct Notice {
 /// A connected, non-blocking socket. Each wait ends at the deadline.
 class Door {
  public:
-  Door(UniqueFd socket, LaneDeadline deadline) : socket_(std::move(socket)), deadline_(deadline) {}
+  /// `stop`: a descriptor; when it becomes readable, each wait ends with `cancelled`.
+  Door(UniqueFd socket, LaneDeadline deadline, int stop = -1)
+      : socket_(std::move(socket)), deadline_(deadline), stop_(stop) {}
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> read(std::span<std::byte> bytes);
   /// Whether `read` would not wait.
@@ -77,6 +79,7 @@ class Door {
   [[nodiscard]] Result<void> wait(short events);
   UniqueFd socket_;
   LaneDeadline deadline_;
+  int stop_;
 };
 
 /// A UCX worker, and the doors that came with it: not to be progressed before they are shut.
@@ -98,6 +101,11 @@ struct OpenLink {
 [[nodiscard]] Result<std::unique_ptr<UcxLink>> accept_link(UcxContext& context,
                                                            const ConnectionKey& key, Door& door,
                                                            const Welcome& welcome);
+
+/// The other end's answer to our hello. Errors: as of `Door::read`; `bad_request` (another magic),
+/// `unsupported` (another version).
+[[nodiscard]] Result<Welcome> read_welcome(Door& door, const HelloMagic& magic,
+                                           std::uint16_t version);
 
 struct Greeting {
   std::string address;  // with a host

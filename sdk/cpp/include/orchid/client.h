@@ -157,9 +157,11 @@ class Client {
   [[nodiscard]] std::vector<FunctionInfo> functions();
   [[nodiscard]] FunctionInfo describe(std::string_view name);
   void remove(std::string_view name);
-  /// An idle worker of yours loads the function ahead of its first call; where there is none,
-  /// nothing happens. Does not wait for it. Error `not_found`.
-  void load_ahead(std::string_view name);
+  /// A worker of yours loads the function ahead of its first call: an idle one, or one more where
+  /// nobody else wants its place; or none. Of `calls`, which are to come, `host_kind`, `device`,
+  /// `cluster` and `data` count: it is a worker where those would run, and what the data lacks
+  /// there is copied. Does not wait for it. Errors: `not_found`, and those of the data.
+  void load_ahead(std::string_view name, const InvokeOptions& calls = {});
 
   /// Calls `function` ("N", "N.E", "N@<version>") with raw bytes and waits for its output.
   Reply invoke(std::string_view function, std::span<const std::byte> input,

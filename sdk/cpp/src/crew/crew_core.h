@@ -18,6 +18,7 @@
 
 #include "crew/call_trace.h"
 #include "crew/crew_call.h"
+#include "crew/crew_connection.h"
 #include "crew/crew_places.h"
 #include "crew/crew_source.h"
 #include "crew/made_book.h"
@@ -33,7 +34,8 @@ namespace orchid::sdk {
 
 /// Any thread. One mutex guards all that changes. A thread of its own, the driver, hears the
 /// executor, forms the crew, and takes answers that no caller waits for; only it opens and closes
-/// descriptors. Another one, the keeper, asks the gateway, so that no call ever waits for that.
+/// descriptors, but for a thread that connects with members elsewhere. Another one, the keeper,
+/// asks the gateway, so that no call ever waits for that.
 class CrewCore {
  public:
   /// Takes a lease and waits until the crew stands. Throws `orchid::Error`, and has released the
@@ -73,12 +75,18 @@ class CrewCore {
     CrewPlaces::Seat place;
     std::optional<LaneSocket> socket;
     std::int64_t pid = 0;
-    std::uint64_t worker = 0;            // its number, of the crew that stands
-    bool ended = false;                  // its worker, of the crew that stands or has stood
-    std::optional<LaneClaimed> claimed;  // its next worker
-    std::vector<UniqueFd> descriptors;   // of that
-    bool wire_sent = false;              // to that
-    bool wired = false;                  // it has said so
+    std::uint64_t worker = 0;              // its number, of the crew that stands
+    bool ended = false;                    // its worker, of the crew that stands or has stood
+    std::optional<MonotonicTime> gone_at;  // its connection is lost; its worker, from then on
+    std::optional<LaneClaimed> claimed;    // its next worker
+    std::vector<UniqueFd> descriptors;     // of that
+    bool wire_sent = false;                // to that
+    bool wired = false;                    // it has said so
+  };
+  /// Its lease is lost, and not all of its members are known to be gone.
+  struct Leaving {
+    std::string why;
+    MonotonicTime until;
   };
   using Lock = std::unique_lock<std::mutex>;
   [[nodiscard]] static Error::Details no_crew_in_time();
@@ -91,29 +99,35 @@ class CrewCore {
   [[nodiscard]] bool hear_seat(std::size_t index);
   void hear(std::size_t index, Packet& packet);
   void hear(std::size_t index, const lane_client::ExecutorMessage& message, Packet& packet);
-  void hear_ended(std::size_t index, const LaneEnded& ended);
   void hear_slot(std::size_t index, const LaneSlot& slot);
   void hear_rejected(const LaneRejected& rejected);
   void need_code(std::size_t index, const std::string& digest);
   void want_module(std::size_t index, const std::string& name);
   void send_code(CrewModule& module);
   void announce(const CrewModule& module);
-  void advance(Lock& lock);
+  void advance();
   void stand(std::uint32_t members);
-  void part(const std::string& why);
 
   // A crew at several executors: crew_spread.cpp.
   [[nodiscard]] bool hear_spread(std::size_t index, Packet& packet);
   void keep_made(std::size_t index, const LaneMade& made, Packet& packet);
-  void wire_members(Lock& lock);
+  void wire_members();
+  void take_connection();
+  void stop_wiring();
   void end_wiring(const std::string& why);
-  void tell_of_loss(const std::string& why);
-  [[nodiscard]] static Result<std::unique_ptr<transport::CrewMesh>> connect_members(
-      const std::vector<transport::CrewMesh::Peer>& peers);
-  void end_loss();
-  void lose_lease(const std::string& why);
-  void break_up(const std::string& why);
   void tell_all(const LaneMessage& message);
+
+  // How it is lost: crew_loss.cpp.
+  void hear_ended(std::size_t index, const LaneEnded& ended);
+  void tell_of_loss(const std::string& why);
+  void part(const std::string& why);
+  void break_up(const std::string& why);
+  void lose_connection(std::size_t index);
+  void drop_executor(std::size_t index, const std::string& why);
+  void lose_lease(const std::string& why);
+  [[nodiscard]] bool is_gone(const Seat& seat, MonotonicTime now) const;
+  void leave_lease();
+  void end_loss();
 
   // The keeper.
   void keep();
@@ -165,9 +179,11 @@ class CrewCore {
   std::vector<UniqueFd> wake_;                   // what it borrows
   bool spread_ = false;                          // not all of it is at one executor of this host
   bool wiring_ = false;                          // its members are told of each other
+  std::unique_ptr<CrewConnection> connection_;   // being made, of that crew or of an earlier one
   std::unique_ptr<transport::CrewMesh> mesh_;    // wired, for the crew that is to stand
-  bool losing_ = false;           // a member has ended, and not all are known to have
-  bool taken_back_ = false;       // its lease
+  bool losing_ = false;      // a member has ended, and not all are known to have
+  bool taken_back_ = false;  // its lease
+  std::optional<Leaving> leaving_;
   bool broken_ = false;           // a member has written nonsense
   std::vector<LaneEnded> named_;  // what executors say of calls that ran
   std::string why_lost_;          // what they say of the member that ended first

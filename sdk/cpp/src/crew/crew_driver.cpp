@@ -31,6 +31,7 @@ void CrewCore::drive() {
     work(lock);
     if (!stopping_ && !sleep(lock)) take_answers();
   }
+  connection_.reset();
   end_.reset();
   mesh_.reset();
   seats_.clear();
@@ -46,7 +47,7 @@ void CrewCore::work(Lock& lock) {
     for (std::size_t index = 0; index < seats_.size(); ++index) heard = hear_seat(index) || heard;
   }
   take_answers();
-  advance(lock);
+  advance();
   obey_stops();
   expire(std::chrono::steady_clock::now());
   launch();
@@ -123,7 +124,7 @@ bool CrewCore::hear_seat(std::size_t index) {
   while (index < seats_.size() && seats_[index].socket) {
     auto packet = seats_[index].socket->receive();
     if (!packet) {
-      lose_lease("its executor has ended the crew");
+      lose_connection(index);
       return heard;
     }
     if (!*packet) return heard;
@@ -136,7 +137,8 @@ bool CrewCore::hear_seat(std::size_t index) {
 void CrewCore::hear(std::size_t index, Packet& packet) {
   if (spread_ && hear_spread(index, packet)) return;
   const auto message = lane_client::parse_executor_message(packet.text);
-  if (!message) return lose_lease("the executor talks nonsense: " + message.error().message);
+  if (!message)
+    return drop_executor(index, "the executor talks nonsense: " + message.error().message);
   hear(index, *message, packet);
 }
 
@@ -147,7 +149,7 @@ void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& messa
     const std::size_t descriptors = seat.place.is_far ? 0 : crew_descriptor_count;
     if (claimed->members != members_ || packet.descriptors.size() != descriptors ||
         (spread_ && (claimed->member != seat.place.member || claimed->port == 0)))
-      return lose_lease("the executor sent a member without its rings");
+      return drop_executor(index, "the executor sent a member without its rings");
     seat.claimed = *claimed;
     seat.descriptors = std::move(packet.descriptors);
     seat.wire_sent = seat.wired = false;
@@ -163,20 +165,6 @@ void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& messa
     hear_rejected(*rejected);
   } else if (const auto* ended = std::get_if<LaneEnded>(&message)) {
     hear_ended(index, *ended);
-  }
-}
-
-void CrewCore::hear_ended(std::size_t index, const LaneEnded& ended) {
-  Seat& seat = seats_[index];
-  if (seat.claimed) {  // of a crew that has not stood here
-    seat.claimed.reset();
-    seat.descriptors.clear();
-    if (wiring_) end_wiring("a member was lost while the crew was formed");
-  } else if (end_) {
-    seat.ended = true;
-    if (ended.started) named_.push_back(ended);
-    if (why_lost_.empty()) why_lost_ = ended.message;
-    if (!std::exchange(losing_, true)) tell_of_loss("another member of the crew was lost");
   }
 }
 
@@ -235,37 +223,18 @@ void CrewCore::tell_all(const LaneMessage& message) {
 
 /// A crew is lost when all its members have ended: until then one of them may answer, and a call
 /// that was begun again would be in two places.
-void CrewCore::advance(Lock& lock) {
+void CrewCore::advance() {
+  take_connection();
+  if (leaving_) return leave_lease();
   if (losing_ && std::ranges::all_of(seats_, [&](const Seat& seat) { return seat.ended || !end_; }))
     end_loss();
   const bool complete =
       !end_ && !losing_ && !seats_.empty() &&
       std::ranges::all_of(seats_, [](const Seat& seat) { return seat.claimed.has_value(); });
   if (!complete) return;
-  if (spread_ && !wiring_) return wire_members(lock);
+  if (spread_ && !wiring_) return wire_members();
   const bool wired = !spread_ || (mesh_ != nullptr && std::ranges::all_of(seats_, &Seat::wired));
   if (wired) stand(static_cast<std::uint32_t>(seats_.size()));
-}
-
-void CrewCore::end_loss() {
-  // Members may have answered before they ended, and those answers count.
-  if (end_) take_answers();
-  if (end_) find_kept_answers();
-  losing_ = false;
-  shelves_.clear();
-  end_.reset();
-  wake_.clear();
-  for (Seat& seat : seats_) {
-    seat.ended = false;
-    seat.pid = 0;
-  }
-  look_ups_.clear();  // whoever has asked is gone
-  locates_.clear();
-  for (const auto& [digest, module] : modules_) {
-    module->loaded_at.clear();
-    module->needed_at.clear();
-  }
-  take_back_all(std::exchange(broken_, false));
 }
 
 void CrewCore::stand(std::uint32_t members) {
@@ -310,36 +279,6 @@ void CrewCore::stand(std::uint32_t members) {
   ++formations_;
   for (const auto& [digest, module] : modules_) announce(*module);
   changed_.notify_all();
-}
-
-/// A member writes nonsense, or hangs: the executor ends them all, and says so.
-void CrewCore::break_up(const std::string& why) {
-  if (std::exchange(losing_, true)) return;
-  broken_ = true;
-  tell_all(LaneReplace{.reason = why});
-}
-
-/// A member at another executor does not answer any more: nobody here is to blame.
-void CrewCore::part(const std::string& why) {
-  if (why_lost_.empty()) why_lost_ = why;
-  if (!std::exchange(losing_, true)) tell_of_loss(why);
-}
-
-/// Its workers are taken back, or its executor is gone: another crew is needed.
-void CrewCore::lose_lease(const std::string& why) {
-  losing_ = taken_back_ = true;
-  for (Seat& seat : seats_) seat.ended = true;
-  end_loss();
-  seats_.clear();
-  wiring_ = false;
-  mesh_.reset();
-  why_none_ = Error::Details{.kind = ErrorKind::lease_ended,
-                             .message = why,
-                             .hint = hint_for(ErrorKind::lease_ended),
-                             .node = node_};
-  wants_lease_ = true;
-  changed_.notify_all();
-  wanted_.notify_all();
 }
 
 std::shared_ptr<CrewModule> CrewCore::load(std::string digest, std::string function,

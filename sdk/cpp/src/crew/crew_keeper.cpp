@@ -131,7 +131,7 @@ void CrewCore::want_module(std::size_t index, const std::string& name) {
     return;
   }
   if (look_ups_.size() >= most_questions)
-    return lose_lease("the executor asks for too many modules");
+    return drop_executor(index, "the executor asks for too many modules");
   look_ups_[name].insert(index);
   wanted_.notify_all();
 }

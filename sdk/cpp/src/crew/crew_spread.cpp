@@ -1,22 +1,17 @@
 // How a crew at several executors is wired: its client makes the keys, tells each member whom to
 // connect with, and connects itself.
-#include <chrono>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "crew/crew_core.h"
-#include "fabric/ucx_context.h"
 #include "foundation/random.h"
-#include "foundation/tcp.h"
-#include "lane_client/open_lane.h"
 
 namespace orchid::sdk {
 namespace {
 
-/// Members have as long from when they are told.
-constexpr std::chrono::seconds wiring_patience{10};
 constexpr std::size_t secret_bytes = 32;
 
 std::string digits_of(const transport::ConnectionKey& key) {
@@ -48,7 +43,8 @@ Result<transport::ConnectionKey> key_of(const std::string& secret, std::uint32_t
 
 /// Each crew has a secret of its own, and each member gets the keys of its own pairs: nobody of an
 /// earlier crew is let in.
-void CrewCore::wire_members(Lock& lock) {
+void CrewCore::wire_members() {
+  if (connection_ != nullptr) return;  // that of an earlier crew ends soon
   wiring_ = true;
   const std::string secret = random_hex(secret_bytes);
   std::vector<transport::CrewMesh::Peer> own;
@@ -71,12 +67,7 @@ void CrewCore::wire_members(Lock& lock) {
     seat.wire_sent = true;
     (void)seat.socket->send(encode(wire), {});
   }
-  lock.unlock();
-  auto mesh = connect_members(own);
-  lock.lock();
-  if (stopping_ || !wiring_) return;
-  if (!mesh) return end_wiring(mesh.error().message);
-  mesh_ = std::move(*mesh);
+  connection_ = std::make_unique<CrewConnection>(std::move(own), [this] { poke(); });
 }
 
 /// Whoever asks does not have it, and its neighbours do not.
@@ -120,7 +111,7 @@ bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
   }
   if (const auto* wanted = std::get_if<LaneLocate>(&*message)) {
     if (locates_.size() >= most_questions) {
-      lose_lease("the executor asks for too much data");
+      drop_executor(index, "the executor asks for too much data");
       return true;
     }
     locates_[wanted->data].insert(index);
@@ -137,7 +128,8 @@ bool CrewCore::hear_spread(std::size_t index, Packet& packet) {
 /// What the program has loaded, all members have.
 void CrewCore::keep_made(std::size_t index, const LaneMade& made, Packet& packet) {
   if (packet.descriptors.size() != 1)
-    return lose_lease("the executor sent a module that a call has made without its bytes");
+    return drop_executor(index,
+                         "the executor sent a module that a call has made without its bytes");
   LaneKept answer{.digest = made.digest};
   if (!modules_.contains(made.digest))
     if (auto kept = made_.keep(made, std::move(packet.descriptors.front()), formations_); !kept)
@@ -145,23 +137,26 @@ void CrewCore::keep_made(std::size_t index, const LaneMade& made, Packet& packet
   (void)seats_[index].socket->send(encode(LaneMessage(answer)), {});
 }
 
-/// Blocks until all members have connected.
-Result<std::unique_ptr<transport::CrewMesh>> CrewCore::connect_members(
-    const std::vector<transport::CrewMesh::Peer>& peers) {
-  auto context =
-      shared_ucx_context(transport::Fabric::tcp, local_host_towards(peers.front().address));
-  if (!context) return std::unexpected(std::move(context.error()));
-  return transport::CrewMesh::wire(
-      **context, nullptr,
-      {.member = crew::client_member,
-       .peers = peers,
-       .deadline = std::chrono::steady_clock::now() + wiring_patience});
+/// The driver goes on meanwhile. What nobody wants any more is thrown away.
+void CrewCore::take_connection() {
+  if (connection_ == nullptr) return;
+  auto made = connection_->take();
+  if (!made) return;
+  connection_.reset();
+  if (!wiring_) return;
+  if (!*made) return end_wiring(made->error().message);
+  mesh_ = std::move(**made);
+}
+
+void CrewCore::stop_wiring() {
+  wiring_ = false;
+  mesh_.reset();
+  if (connection_ != nullptr) connection_->stop();
 }
 
 /// Members that were told of each other cannot be told of others: all are made anew.
 void CrewCore::end_wiring(const std::string& why) {
-  wiring_ = false;
-  mesh_.reset();
+  stop_wiring();
   for (Seat& seat : seats_)
     if (seat.claimed && seat.wire_sent) {
       (void)seat.socket->send(
@@ -170,15 +165,6 @@ void CrewCore::end_wiring(const std::string& why) {
       seat.claimed.reset();
       seat.descriptors.clear();
     }
-}
-
-/// Executors end what they have of a crew together, and know nothing of each other.
-void CrewCore::tell_of_loss(const std::string& why) {
-  if (!spread_) return;
-  for (Seat& seat : seats_)
-    if (seat.socket && !seat.ended)
-      (void)seat.socket->send(
-          encode(LaneReplace{.reason = why, .worker = seat.worker, .crew_lost = true}), {});
 }
 
 }  // namespace orchid::sdk

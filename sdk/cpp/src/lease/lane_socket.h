@@ -54,6 +54,11 @@ class LaneSocket {
     if (auto* channel = std::get_if<transport::SecureChannel>(&way_)) return channel->receive();
     return receive_packet(descriptor(), /*wait=*/false);
   }
+  /// It has failed, and not because its executor has closed it or died: nothing came from there.
+  [[nodiscard]] bool fell_silent() const {
+    const auto* channel = std::get_if<transport::SecureChannel>(&way_);
+    return channel != nullptr && channel->fell_silent();
+  }
   [[nodiscard]] int descriptor() const {
     if (const auto* channel = std::get_if<transport::SecureChannel>(&way_))
       return channel->descriptor();

@@ -16,6 +16,7 @@
 #include "calls/concurrency_gate.h"
 #include "calls/function_needs.h"
 #include "calls/module_hosts.h"
+#include "calls/worker_for.h"
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
 #include "module/manifest.h"
@@ -116,6 +117,10 @@ class CallRunner {
   virtual void start(Call call, CallDone done) = 0;
   /// Calls of this version are likely to come: an idle worker, if there is one, loads it ahead.
   virtual void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) = 0;
+  /// The same of calls that come soon, and may run at such a place: where no worker is idle one is
+  /// taken for them, if there is room for it that nobody else wants.
+  virtual void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version,
+                    const CallPlace& place) = 0;
   /// Asks for a stop; `done` follows with `cancelled`, or with what happened first.
   virtual void cancel(const std::string& invocation) = 0;
   /// The log of a running call so far; empty when it is not running here.

@@ -1,11 +1,13 @@
 // calls/worker_for.h: the worker that a call asks for.
 #pragma once
 #include <compare>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "calls/function_needs.h"
 #include "calls/module_hosts.h"
+#include "foundation/result.h"
 #include "placement/call_device.h"
 #include "placement/worker_request.h"
 
@@ -24,6 +26,9 @@ struct CallPlace {
 /// and so does a wish for one; a wish for cores leaves the others. Memory 0: as the site gives.
 [[nodiscard]] placement::WorkerRequest worker_for(const WorkerNeeds* needs,
                                                   const ModuleHosts& hosts, const CallPlace& place);
+
+/// Whether a cluster of this name is known. Asked on the control thread. Errors: `bad_request`.
+using CheckCluster = std::function<Result<void>(const std::string& name)>;
 
 struct FunctionVersion;
 /// Of a call of this version, as things stand.

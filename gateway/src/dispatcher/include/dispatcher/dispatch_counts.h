@@ -11,6 +11,7 @@ namespace orchid::gateway {
 struct DispatchCounts {
   ThreadCounter switches;   // a call went to another worker than the one before
   ThreadCounter swaps;      // a module got a new worker at a place that had some
+  ThreadCounter ahead;      // a worker came for a module that had no call yet
   ThreadCounter evictions;  // for which the one that was used longest ago went
 };
 

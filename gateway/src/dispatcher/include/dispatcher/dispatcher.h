@@ -8,6 +8,7 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +52,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
+  void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version,
+            const CallPlace& place) override;
   void cancel(const std::string& invocation) override;
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override;
   [[nodiscard]] std::optional<double> running_progress(
@@ -112,6 +115,9 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
                                  const KeptWaiting& waits, MonotonicTime now);
   [[nodiscard]] static bool is_awaited(const DispatchPlace& place, const KeptWaiting& waits);
   [[nodiscard]] KeptWaiting kept_waiting(const DispatchFunction& by, MonotonicTime now) const;
+  bool load_at_idle_place(const std::shared_ptr<const FunctionVersion>& version);
+  [[nodiscard]] std::shared_ptr<const FunctionVersion> next_coming(MonotonicTime now);
+  void load_coming(MonotonicTime now);
   [[nodiscard]] bool is_on_its_way(const DispatchFunction& function) const;
   [[nodiscard]] bool is_waited_for(std::uint64_t number);
   /// False: all that it could ask for has been asked for.
@@ -207,6 +213,13 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   std::shared_ptr<bool> room_came_back_ =
       std::make_shared<bool>(false);  // shared with held answers
 
+  /// Calls of it are likely to come until then, and no worker has it yet.
+  struct Coming {
+    std::shared_ptr<const FunctionVersion> version;
+    MonotonicTime until;
+    bool is_asked_for = false;  // a worker of its own
+  };
+  std::deque<Coming> coming_;  // the oldest first
   Demand demand_;
   unsigned wanted_ = 0;               // as the supply was last told
   unsigned most_wanted_ = 0;          // since the last look

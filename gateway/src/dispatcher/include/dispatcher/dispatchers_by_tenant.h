@@ -49,6 +49,8 @@ class DispatchersByTenant final : public CallRunner {
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
+  void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version,
+            const CallPlace& place) override;
   void cancel(const std::string& invocation) override;
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override;
   [[nodiscard]] std::optional<double> running_progress(

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "calls/worker_for.h"
 #include "foundation/result.h"
 #include "http/request.h"
 #include "placement/worker_request.h"
@@ -18,5 +19,9 @@ namespace orchid::gateway {
 /// it is not there. Errors: `bad_request`.
 [[nodiscard]] Result<std::optional<std::vector<placement::WorkerShape>>> parse_needs(
     const Request& request);
+
+/// Where calls are to run: Orchid-Host-Kind, Orchid-Device and Orchid-Cluster, without data.
+/// Errors: `bad_request`; whether there is such a cluster is not looked at.
+[[nodiscard]] Result<CallPlace> parse_call_place(const Request& request);
 
 }  // namespace orchid::gateway

@@ -1,7 +1,12 @@
 // functions/function_routes.h: /v1/functions: deploy, list, describe, delete, the module itself.
 #pragma once
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 
+#include "calls/call_data.h"
+#include "calls/worker_for.h"
 #include "foundation/task.h"
 #include "functions/function_service.h"
 #include "functions/published.h"
@@ -18,6 +23,10 @@ class FunctionRoutes final : public Routes {
     CallRunner& runner;  // of this thread
     Poster here;
     Poster control;
+    CallDataFinder find_data;  // asked on the control thread
+    CheckCluster check_cluster;
+    /// Where stored calls, as flows make them, run first: CallRunner::warm there. From any thread.
+    std::function<void(uid_t, std::shared_ptr<const FunctionVersion>, CallPlace)> warm;
   };
   explicit FunctionRoutes(Parts parts);
   void add_to(Router& router) override;
@@ -35,6 +44,13 @@ class FunctionRoutes final : public Routes {
   void versions(Request& request, const Reply& reply);
   void module(Request& request, const Reply& reply);
   void load(Request& request, const Reply& reply);
+  /// Calls that come soon.
+  struct Coming {
+    CallPlace place;   // as they ask for it
+    std::string data;  // names of data objects; empty: none
+  };
+  [[nodiscard]] static Result<CallPlace> place_for(const Parts& parts, uid_t tenant,
+                                                   const FunctionVersion& version, Coming calls);
   [[nodiscard]] Result<const DeployedVersion*> find_module(uid_t tenant, const std::string& name);
   void remove(Request& request, const Reply& reply);
 

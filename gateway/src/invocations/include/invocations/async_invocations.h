@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "calls/call.h"
+#include "calls/worker_for.h"
 #include "foundation/clock.h"
 #include "foundation/owner_thread.h"
 #include "foundation/task.h"
@@ -30,9 +31,6 @@ struct RunnerPort {
   Poster post;
   CallRunner* runner = nullptr;
 };
-
-/// Whether a cluster of this name is known. Asked on the control thread. Errors: `bad_request`.
-using CheckCluster = std::function<Result<void>(const std::string& name)>;
 
 struct AsyncSubmission {
   uid_t tenant = 0;
@@ -122,7 +120,7 @@ class AsyncInvocations {
   /// Those for which `is_due` holds; they wait no more.
   template <typename Due>
   [[nodiscard]] std::vector<Waiter> take_waiters(const std::string& id, const Due& is_due);
-  void notify(const InvocationRecord& record);
+  void notify(const FinishedInvocation& ended);
   void notify_of_state(const BookedInvocation& invocation);
   void answer_late_waiters(MonotonicTime now);
   void look_at_clusters(MonotonicTime now);  // async_clusters.cpp

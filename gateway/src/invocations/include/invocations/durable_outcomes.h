@@ -19,7 +19,7 @@ class DurableOutcomes {
     Poster control;
   };
   /// `saved` is called on the control thread for each outcome, when the store has it.
-  using Saved = std::function<void(const InvocationRecord&)>;
+  using Saved = std::function<void(const FinishedInvocation&)>;
   DurableOutcomes(Parts parts, Saved saved) : parts_(std::move(parts)), saved_(std::move(saved)) {}
 
   void save(FinishedInvocation finished);

@@ -19,6 +19,10 @@ class ForwardingRunner : public CallRunner {
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override {
     runner_.expect(tenant, version);
   }
+  void warm(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version,
+            const CallPlace& place) override {
+    runner_.warm(tenant, version, place);
+  }
   void cancel(const std::string& invocation) override { runner_.cancel(invocation); }
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {
     return runner_.running_log(invocation);

@@ -87,7 +87,7 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
 /// output later.
 [[nodiscard]] Response outcome_response(const std::string& id, const std::string& function,
                                         CallResult result);
-[[nodiscard]] CallResult result_of(const InvocationRecord& record, std::vector<std::byte> output);
+[[nodiscard]] CallResult result_of(const InvocationRecord& record, Payload output);
 /// 202: the call goes on.
 [[nodiscard]] Response accepted_response(const std::string& id, StoredState state);
 

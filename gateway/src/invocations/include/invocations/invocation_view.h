@@ -18,6 +18,8 @@ struct InvocationView {
   bool synchronous = false;  // its output was the answer to its request, and is not kept
   /// Of one that runs, from 0 to 1; nothing: it has not said.
   std::optional<double> progress{};
+  /// Of one that has ended while it was waited for; nothing: the store has it.
+  std::optional<Payload> output{};
 };
 
 /// How long an invocation is waited for: until its end, or what is said here.

@@ -32,6 +32,7 @@ class BrokerSupply final : public WorkerSupply, private ActionPerformer {
   /// Any thread. Its leases are given back.
   void remove_dispatcher(HolderId id);
   void want_workers(HolderId dispatcher, unsigned total) override;  // any thread
+  void spare_worker(HolderId dispatcher) override;                  // any thread
   void give_back(HolderId dispatcher, LeaseId lease) override;      // any thread
 
   /// Control thread: makes its workers reachable ahead of the first call.

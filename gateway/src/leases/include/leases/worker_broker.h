@@ -98,6 +98,7 @@ class WorkerBroker {
     std::chrono::milliseconds forget_lost_after{30'000};  // a lost executor's leases end then
     std::chrono::milliseconds open_within{2'000};  // else the lease is asked of another executor
     std::chrono::milliseconds refusal_pause{100};
+    unsigned workers_ahead = 4;  // that a tenant may have and not want yet: see spare_worker
     std::chrono::milliseconds ask_back_again{1'000};
     /// A GPU whose process is being started, or started again, is waited for so long.
     std::chrono::milliseconds gpus_return_within{30'000};
@@ -120,6 +121,8 @@ class WorkerBroker {
   /// Gives back all that it has.
   void remove_holder(HolderId id, MonotonicTime now);
   void want_workers(HolderId id, unsigned total, MonotonicTime now);
+  /// As WorkerSupply has it.
+  void spare_worker(HolderId id, MonotonicTime now);
   void given_back(HolderId id, LeaseId lease, MonotonicTime now);
   /// The holder cannot use it any more, and wants another one in its place.
   void worker_lost(HolderId id, LeaseId lease, MonotonicTime now);
@@ -207,6 +210,7 @@ class WorkerBroker {
     std::map<ExecutorId, std::uint32_t> held_at;  // how many of them are where
     std::size_t cores = 0;                        // of all of them
     unsigned asked_back = 0;                      // of those, asked back and not yet returned
+    unsigned ahead = 0;                           // of those, taken ahead and not wanted yet
     MonotonicTime since;                          // it waits: for the first, or for one more
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
@@ -220,6 +224,7 @@ class WorkerBroker {
     void has_one_more(const Lease& lease, MonotonicTime now);
     void has_one_less(const Lease& lease, MonotonicTime now);
     void forget_failed_reservations();
+    void count_ahead() { ahead = std::min(ahead, held > wanted ? held - wanted : 0); }
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
     /// Its alternative with the fewest GPUs: cores alone can be asked back of others.
     [[nodiscard]] const placement::WorkerShape& simplest() const;
@@ -237,8 +242,14 @@ class WorkerBroker {
   };
   void plan(MonotonicTime now);
   [[nodiscard]] bool open_one(MonotonicTime now);
-  [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
-  [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
+  using HostNames = std::vector<std::string>;
+  /// Not on those hosts.
+  [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now,
+                              const HostNames& avoid = {});
+  [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now,
+                                        const HostNames& avoid);
+  [[nodiscard]] unsigned ahead_of(const LeaseTenant& tenant) const;
+  [[nodiscard]] HostNames waited_for() const;
   [[nodiscard]] placement::Request request_of(const Holder& holder) const;
   using Decisions = std::vector<placement::DecisionId>;
   void note(LeaseId lease, placement::DecisionId decision);

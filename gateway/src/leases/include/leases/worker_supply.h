@@ -64,6 +64,10 @@ class WorkerSupply {
   /// How many workers the dispatcher would hold now if it could, those that it has included.
   /// Replaces the number before.
   virtual void want_workers(HolderId dispatcher, unsigned total) = 0;
+  /// One more than that, for calls that are likely to come: if a place is free for it, nobody waits
+  /// for a worker, and it holds no other one that it does not want. Anybody who wants a worker is
+  /// given its place first. Not answered if there is none.
+  virtual void spare_worker(HolderId dispatcher) = 0;
   virtual void give_back(HolderId dispatcher, LeaseId lease) = 0;
 };
 

@@ -102,6 +102,7 @@ class Store {
   std::vector<std::unique_ptr<Job>> inbox_;
   bool stopping_ = false;
   std::condition_variable something_came_;
+  Poster wake_;  // once for requests that come together
   std::jthread thread_;
 };
 

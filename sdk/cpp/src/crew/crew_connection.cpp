@@ -1,0 +1,58 @@
+#include "crew/crew_connection.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "fabric/ucx_context.h"
+#include "foundation/tcp.h"
+#include "protocol/crew.h"
+
+namespace orchid::sdk {
+namespace {
+
+/// Members have as long from when they are told.
+constexpr std::chrono::seconds wiring_patience{10};
+
+}  // namespace
+
+CrewConnection::CrewConnection(std::vector<transport::CrewMesh::Peer> peers,
+                               std::function<void()> over)
+    : peers_(std::move(peers)), over_(std::move(over)), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  thread_ = std::thread([this] {
+    made_.emplace(connect());
+    is_over_.store(true, std::memory_order_release);
+    over_();
+  });
+}
+
+CrewConnection::~CrewConnection() {
+  stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void CrewConnection::stop() {
+  constexpr std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof(one));
+}
+
+std::optional<CrewConnection::Mesh> CrewConnection::take() {
+  if (!is_over_.load(std::memory_order_acquire)) return std::nullopt;
+  return std::exchange(made_, std::nullopt);
+}
+
+CrewConnection::Mesh CrewConnection::connect() const {
+  auto context =
+      shared_ucx_context(transport::Fabric::tcp, local_host_towards(peers_.front().address));
+  if (!context) return std::unexpected(std::move(context.error()));
+  return transport::CrewMesh::wire(**context, nullptr,
+                                   {.member = crew::client_member,
+                                    .peers = peers_,
+                                    .deadline = std::chrono::steady_clock::now() + wiring_patience,
+                                    .stop = stop_.get()});
+}
+
+}  // namespace orchid::sdk

@@ -1,0 +1,70 @@
+// Plans as bytes: the same plan comes back, and what is damaged is refused.
+#include "flow/plan_bytes.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "flow_under_test.h"
+
+namespace orchid::flow {
+namespace {
+
+std::string many_kinds() {
+  return "flow: all\n" + functions_section() +
+         "inputs: {n: u64, wanted: u64}\n"
+         "optimise: [speed]\n"
+         "nodes:\n"
+         "  doubled: {kind: map, takes: [n], partition: {function: count, takes: [n]}, each: "
+         "twice, deadline: 3s, window: 4}\n"
+         "  total: {kind: reduce, function: sum, fan: 3, retry: {attempts: 5, back_off: 2s}}\n"
+         "  search: {kind: map, takes: [n, wanted], partition: {function: count, takes: [n]}, "
+         "each: seven, until: found, constraints: {kind: cpu}}\n"
+         "  grow: {kind: iterate, function: next, takes: [state, by], times: 40, until: "
+         "{function: is_big}}\n"
+         "edges:\n"
+         "  - {from: n, to: doubled.n}\n"
+         "  - {from: doubled, to: total}\n"
+         "  - {from: n, to: search.n}\n"
+         "  - {from: wanted, to: search.wanted}\n"
+         "  - {from: total, to: grow.state}\n"
+         "  - {value: 3, to: grow.by}\n"
+         "outputs: {total: total, search: search, grow: grow}\n";
+}
+
+}  // namespace
+
+TEST_CASE("a plan that was written is the same, and runs to the same end") {
+  Plan plan = plan_of(many_kinds());
+  plan.exact["sum"] = "sum@0123456789ab";
+  plan.needs["sum"] = "4 cores";
+  const std::vector<Value> inputs{value("u64", "12"), value("u64", "9")};
+  const auto bytes = to_bytes(plan, inputs);
+  auto stored = parse_plan_bytes(bytes);
+  REQUIRE(stored.has_value());
+  CHECK(to_text(stored->plan) == to_text(plan));
+  CHECK(stored->plan.fingerprint == plan.fingerprint);
+  CHECK(stored->plan.exact == plan.exact);
+  CHECK(stored->plan.needs == plan.needs);
+  CHECK(stored->plan.optimisers.at(0).name == "speed");
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    CHECK(stored->plan.nodes.at(i).retry == plan.nodes[i].retry);
+    CHECK(stored->plan.nodes.at(i).constraints == plan.nodes[i].constraints);
+    CHECK(stored->plan.nodes.at(i).deadline == plan.nodes[i].deadline);
+    CHECK(stored->plan.nodes.at(i).consumers == plan.nodes[i].consumers);
+  }
+  CHECK(outputs_of(stored->plan, stored->inputs) == outputs_of(plan, inputs));
+  CHECK(to_bytes(stored->plan, stored->inputs) == bytes);
+}
+
+TEST_CASE("a plan that is damaged or cut off is refused") {
+  const auto bytes = to_bytes(plan_of(many_kinds()), {value("u64", "12"), value("u64", "9")});
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    auto damaged = bytes;
+    damaged[i] ^= std::byte{4};
+    CHECK_FALSE(parse_plan_bytes(damaged).has_value());
+    CHECK_FALSE(parse_plan_bytes(std::span(bytes).first(i)).has_value());
+  }
+}
+
+}  // namespace orchid::flow
