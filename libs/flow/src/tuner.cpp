@@ -173,6 +173,7 @@ void Tuner::add_coming(const Engine& engine, Situation& all) const {
 Situation Tuner::situation(const Engine& engine, const Room& room) const {
   Situation all{.nodes = {},
                 .coming = {},
+                .running = {},
                 .hosts = hosts_,
                 .times = {},
                 .workers = std::max(room.workers, 1U),
@@ -198,8 +199,11 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                          .variants = variants_->choices_of(node)});
   };
   for (const std::uint32_t node : undecided_) show(node);
-  for (const std::uint32_t node : running_)
+  for (const std::uint32_t node : running_) {
     if (!undecided_.contains(node)) show(node);
+    if (std::ranges::find(all.running, plan_.nodes[node].constraints) == all.running.end())
+      all.running.push_back(plan_.nodes[node].constraints);
+  }
   add_coming(engine, all);
   return all;
 }

@@ -7,11 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flow/decision_text.h"
 #include "flow/outlook.h"
+#include "flow/tuner.h"
 #include "flow_under_test.h"
 
 using namespace orchid;
@@ -114,6 +117,35 @@ TEST_CASE("usable hosts: power counts cores that some node may use") {
   CHECK(most(situation) == 3U);
   situation.nodes.push_back(node_in("fern"));
   CHECK(most(situation) == 9U);
+  // Calls of a node that has started its last ones are open, too.
+  Situation last = situation_of(node_in("moss"));
+  last.running = {{.cluster = "moss"}, {.cluster = "fern"}};
+  CHECK(most(last) == 9U);
+  last.nodes.clear();
+  CHECK(most(last) == 9U);
+}
+
+TEST_CASE("usable hosts: a situation tells of nodes whose last call runs") {
+  const Plan plan = plan_of("flow: both\noptimise: [power: {watts: 1000}]\n" + functions_section() +
+                            "inputs: {n: u64}\n"
+                            "nodes:\n"
+                            "  a: {kind: call, function: twice, constraints: {cluster: fern}}\n"
+                            "  b: {kind: call, function: twice, constraints: {cluster: moss}}\n"
+                            "edges: [{from: n, to: a}, {from: n, to: b}]\n"
+                            "outputs: {a: a, b: b}\n");
+  Engine engine = Engine::start(plan, {value("u64", "1")}, {.window = 1}).value();
+  std::vector<std::unique_ptr<Optimiser>> optimisers;
+  optimisers.push_back(make_optimiser(plan.optimisers.at(0)));
+  Tuner tuner(plan, std::move(optimisers));
+  tuner.set_hosts(three_hosts());
+  for (const Action& action : engine.apply(Tick{}, Time{})) tuner.see(action, Time{});
+  const Situation situation = tuner.situation(engine, {.workers = 1, .window = 20});
+  REQUIRE(situation.nodes.size() == 1);
+  CHECK(situation.nodes[0].name == "b");
+  CHECK(situation.running == std::vector<Constraints>{{.cluster = "fern"}, {.cluster = "moss"}});
+  const auto decided = tuner.decide(engine, {.workers = 1, .window = 20}, Time{});
+  REQUIRE(decided.has_value());
+  CHECK(decided->open_calls == 9U);
 }
 
 TEST_CASE("usable hosts: a situation's text has clusters, and where nodes may run") {

@@ -94,6 +94,9 @@ struct FunctionTimes {
 struct Situation {
   std::vector<ReadyNode> nodes;
   std::vector<ComingNode> coming{};
+  /// Of nodes that run, also those without calls to start: each of them once. A library does not
+  /// see them.
+  std::vector<Constraints> running{};
   /// As if the flow had no workers, but for `cores_own` and `watts`; none: not known.
   std::vector<HostSituation> hosts;
   std::vector<FunctionTimes> times;

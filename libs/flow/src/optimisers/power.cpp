@@ -16,10 +16,12 @@ namespace {
 
 constexpr std::size_t most_steps = 4096;
 
-bool is_usable(const std::vector<ReadyNode>& nodes, const HostSituation& host) {
-  return nodes.empty() || std::ranges::any_of(nodes, [&](const ReadyNode& node) {
-           return may_use(node.constraints, host);
-         });
+/// By some node that runs: the bound is one for all open calls, also the last ones of a node.
+bool is_usable(const Situation& situation, const HostSituation& host) {
+  const auto may = [&](const Constraints& constraints) { return may_use(constraints, host); };
+  return (situation.nodes.empty() && situation.running.empty()) ||
+         std::ranges::any_of(situation.running, may) ||
+         std::ranges::any_of(situation.nodes, may, &ReadyNode::constraints);
 }
 
 class Power final : public Optimiser {
@@ -36,7 +38,7 @@ class Power final : public Optimiser {
     // Hosts that are drained or full, or that no node may use, run none of its calls.
     std::vector<HostSituation> hosts = situation.hosts;
     std::erase_if(hosts, [&](const HostSituation& host) {
-      return host.cores_free == 0 || !is_usable(situation.nodes, host);
+      return host.cores_free == 0 || !is_usable(situation, host);
     });
     bool is_measured = !hosts.empty();
     // Where it will run is not known: each call is taken for one core of a host that draws nothing
