@@ -26,15 +26,24 @@ constexpr milliseconds flow_patience{15'000};
 constexpr milliseconds flow_pause{200};
 
 std::string flow_path(const std::string& id) { return "/v1/flows/" + percent_encode(id); }
-/// What `ask` gives when it is told to leave out nodes, of which there may be very many. A gateway
-/// from before these words refuses them, and is asked for all of it.
-template <typename Ask>
-auto briefly(Ask ask) {
+
+bool refuses_nodes_word(const Error& error) {
   constexpr int bad_request = 400;
-  try {
-    return ask("nodes=none");
-  } catch (const Error& error) {
-    if (error.http_status() != bad_request) throw;
+  return error.http_status() == bad_request &&
+         error.message().find("query parameter 'nodes'") != std::string::npos;
+}
+
+/// What `ask` gives when it is told to leave out nodes, of which there may be very many. A gateway
+/// from before this word refuses it, and is asked for all of it, from then on at once.
+template <typename Ask>
+auto briefly(sdk::Session& session, Ask ask) {
+  if (session.asks_briefly()) {
+    try {
+      return ask("nodes=none");
+    } catch (const Error& error) {
+      if (!refuses_nodes_word(error)) throw;
+    }
+    session.ask_at_length();
   }
   return ask("");
 }
@@ -91,7 +100,7 @@ SubmittedFlow Client::submit_flow(const FlowSubmission& flow) {
   const std::string key =
       flow.idempotency_key.empty() ? "sdk-" + random_hex(16) : flow.idempotency_key;
   // With its key it may be sent again.
-  const sdk::HttpResponse response = briefly([&](const std::string& query) {
+  const sdk::HttpResponse response = briefly(*session_, [&](const std::string& query) {
     return patiently([&] {
       return session_->request(
           {.method = "POST",
@@ -115,7 +124,7 @@ FlowStatus SubmittedFlow::status() const {
 }
 
 FlowStatus SubmittedFlow::progress() const {
-  return sdk::parse_flow(briefly([&](const std::string& query) {
+  return sdk::parse_flow(briefly(*session_, [&](const std::string& query) {
                            return patiently(
                                [&] { return session_->get(with_query(flow_path(id_), query)); });
                          }).text());
@@ -128,7 +137,7 @@ FlowStatus SubmittedFlow::wait(milliseconds timeout) const {
     const auto poll = std::clamp(left, milliseconds(0), longest_flow_poll);
     const std::string wait = "wait=" + std::to_string(poll.count()) + "ms";
     FlowStatus status = sdk::parse_flow(
-        briefly([&](const std::string& query) {
+        briefly(*session_, [&](const std::string& query) {
           const std::string target = with_query(with_query(flow_path(id_), wait), query);
           return patiently(
               [&] { return session_->get(target, poll + sdk::Session::default_timeout); },

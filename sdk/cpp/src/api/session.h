@@ -1,6 +1,7 @@
 // api/session.h: what a Client and its handles share: connections, and the gateway's API as
 // functions.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -22,6 +23,11 @@ class Session {
                                  std::chrono::milliseconds timeout = default_timeout);
   [[nodiscard]] const Endpoint& endpoint() const { return exchange_->endpoint(); }
 
+  /// Whether it is asked to leave out the nodes of flows: not any more once it has refused that
+  /// word, as gateways do that are older.
+  [[nodiscard]] bool asks_briefly() const { return asks_briefly_; }
+  void ask_at_length() { asks_briefly_ = false; }
+
   static constexpr std::chrono::milliseconds default_timeout{30'000};
   /// How long an answer may take beyond the deadline that the gateway itself keeps.
   static constexpr std::chrono::milliseconds answer_grace{5'000};
@@ -33,6 +39,7 @@ class Session {
 
  private:
   std::unique_ptr<HttpExchange> exchange_;
+  std::atomic<bool> asks_briefly_{true};
 };
 
 }  // namespace orchid::sdk
