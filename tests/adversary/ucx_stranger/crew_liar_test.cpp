@@ -113,6 +113,22 @@ TEST_CASE("who listens at the address of a member and is none gets a hello witho
   }
 }
 
+TEST_CASE("a member of another version hears which one this is, and no more") {
+  Party party(2, ask_round, pass_on);
+  const UniqueFd newer = connect_quietly(party.ports.of[1]);
+  pollfd writable{.fd = newer.get(), .events = POLLOUT, .revents = 0};
+  REQUIRE(::poll(&writable, 1, 5000) == 1);
+  tell(newer.get(), as_words(make_crew_hello(own_key(), crew_version + 1).value()));
+  party.start();  // its peer is not kept out by that
+  const Words heard = hear_out(newer.get());
+  REQUIRE(heard.size() == sizeof(Welcome));
+  Welcome welcome;
+  std::copy(heard.begin(), heard.end(), writable_bytes_of(welcome).begin());
+  CHECK(welcome.magic == crew_magic);
+  CHECK(welcome.version == crew_version);
+  CHECK(party.ends_well());
+}
+
 TEST_CASE("who says the hello of a member again hears nothing that tells how to reach its UCX") {
   // The last one answers to another welcome.
   const Hello hello = make_crew_hello(own_key()).value();
