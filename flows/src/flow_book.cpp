@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "flow/kept_variants.h"
 #include "flow/plan_bytes.h"
 #include "flow_run/host_looks.h"
 #include "flow_run/preparations.h"
@@ -33,6 +34,7 @@ UnixMillis FlowBook::wall() const {
 Result<void> FlowBook::restore() {
   auto records = parts_.journal.flows();
   if (!records) return fail(std::move(records.error()));
+  read_learned();
   for (FlowRecord& record : *records) {
     const std::string id = record.id;
     Entry& entry = flows_[id];
@@ -70,6 +72,7 @@ Result<void> FlowBook::restore(Entry& entry) {
   if (!ready) return fail(std::move(ready.error()));
   auto run = FlowRun::create(std::move(*ready));
   if (!run) return fail(std::move(run.error()));
+  (*run)->set_kept(learned_);
   auto events = parts_.journal.events(entry.record.id);
   if (!events) return fail(std::move(events.error()));
   std::deque<DataId> dropped;  // the newest: the process before this one may not have got so far
@@ -184,6 +187,23 @@ void FlowBook::suspend(Entry& entry, const std::string& why) {
 }
 
 /// Until it is written down as done, its events say the same.
+/// What cannot be read is learned again.
+void FlowBook::read_learned() {
+  const auto text = parts_.journal.learned();
+  if (!text || text->empty()) return;
+  if (auto kept = flow::parse_kept_variants(*text))
+    learned_ = std::move(*kept);
+  else
+    log::warn("event=learned_not_read reason=\"{}\"", kept.error().message);
+}
+
+void FlowBook::keep_learned(std::vector<flow::KeptVariants> learned) {
+  if (learned.empty()) return;
+  learned_ = flow::with_learned(std::move(learned_), std::move(learned));
+  if (auto kept = parts_.journal.keep_learned(flow::to_json(learned_)); !kept)
+    log::warn("event=learned_not_kept reason=\"{}\"", kept.error().message);
+}
+
 void FlowBook::finish(Entry& entry) {
   DoneFlow done{
       .at = entry.run->last_wall(), .summary = document_of(entry), .log = entry.run->log()};
@@ -194,6 +214,7 @@ void FlowBook::finish(Entry& entry) {
   log::info("event=flow_done flow={}", entry.record.id);
   entry.brief = brief_of(entry);
   entry.record.done = std::move(done);
+  keep_learned(entry.run->learned());
   entry.run.reset();
   parts_.calls.forget(entry.record.id);
 }

@@ -13,6 +13,7 @@
 
 #include "arrivals.h"
 #include "call_maker.h"
+#include "flow/variants.h"
 #include "flow_journal.h"
 #include "flow_run.h"
 #include "foundation/clock.h"
@@ -86,6 +87,8 @@ class FlowBook {
   void start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers);
   void suspend(Entry& entry, const std::string& why);
   void finish(Entry& entry);
+  void read_learned();
+  void keep_learned(std::vector<flow::KeptVariants> learned);
   [[nodiscard]] Result<void> forget(const std::string& id);
   void forget_old();
 
@@ -127,6 +130,7 @@ class FlowBook {
   Options options_;
   std::map<std::string, Entry> flows_;  // by id
   std::vector<Waiting> waiting_;
+  std::vector<flow::KeptVariants> learned_;  // by flows that are done
   MonotonicTime next_cleaning_{};
   bool looks_at_hosts_ = false;              // an answer is to come
   std::optional<MonotonicTime> hosts_seen_;  // when that was

@@ -31,6 +31,10 @@ CREATE TABLE events (
 );
 )sql";
 
+/// Later than the others. Programs that do not know it leave it as it is.
+constexpr const char* learned_table =
+    "CREATE TABLE IF NOT EXISTS learned (number INTEGER PRIMARY KEY, variants TEXT NOT NULL)";
+
 // Older programs leave it alone: then it has plans of flows that have gone, or whose functions have
 // changed since, which the digest of these tells.
 constexpr const char* table_of_plans =
@@ -160,11 +164,14 @@ Result<void> FlowJournal::prepare(ByteCount most) {
     return database_->execute("PRAGMA user_version=1");
   });
   if (!prepared) return prepared;
-  return prepare_plans();
+  return prepare_later_tables();
 }
 
-/// A file of before there were plans may have no room for them.
-Result<void> FlowJournal::prepare_plans() {
+/// A full file of before there were these may have no room for them, and is read without.
+Result<void> FlowJournal::prepare_later_tables() {
+  auto learned = in_transaction([&] { return database_->execute(learned_table); });
+  if (!learned && learned.error().code != ErrorCode::disk_full) return learned;
+  has_learned_ = learned.has_value();
   auto made = in_transaction([&] { return database_->execute(table_of_plans); });
   if (!made && made.error().code != ErrorCode::disk_full) return made;
   has_plans_ = made.has_value();
@@ -284,6 +291,22 @@ Result<void> FlowJournal::remove(const std::string& flow) {
     if (!forgotten) return forgotten;
     if (auto gone = forget_plan(flow); !gone) return gone;
     return database_->prepare("DELETE FROM flows WHERE id = ?").bind(std::string_view(flow)).run();
+  });
+}
+
+Result<std::string> FlowJournal::learned() {
+  if (!has_learned_) return std::string();
+  Statement row = database_->prepare("SELECT variants FROM learned WHERE number = 1");
+  auto found = row.step();
+  if (!found) return fail(std::move(found.error()));
+  return *found ? row.text(0) : std::string();
+}
+
+Result<void> FlowJournal::keep_learned(std::string_view json) {
+  if (!has_learned_)
+    return fail(explained({.code = ErrorCode::disk_full, .message = "there is no table for it"}));
+  return in_transaction([&] {
+    return database_->prepare("INSERT OR REPLACE INTO learned VALUES (1, ?)").bind(json).run();
   });
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "database/database.h"
@@ -72,6 +73,10 @@ class FlowJournal {
                                     std::string_view outputs);
   [[nodiscard]] Result<void> remove(const std::string& flow);
 
+  /// What flows have learned of variants (flow/kept_variants.h), JSON; empty: nothing yet.
+  [[nodiscard]] Result<std::string> learned();
+  [[nodiscard]] Result<void> keep_learned(std::string_view json);
+
   /// Without their bodies and plans, oldest first.
   [[nodiscard]] Result<std::vector<FlowRecord>> flows();
   [[nodiscard]] Result<std::vector<std::byte>> body(const std::string& flow);
@@ -88,12 +93,13 @@ class FlowJournal {
   template <typename Work>
   [[nodiscard]] Result<void> in_transaction(Work work);
   [[nodiscard]] Result<void> append_one(const JournalEntry& entry);
-  [[nodiscard]] Result<void> prepare_plans();
+  [[nodiscard]] Result<void> prepare_later_tables();
   [[nodiscard]] Result<void> insert(const FlowRecord& flow, std::span<const std::byte> plan);
   [[nodiscard]] Result<void> forget_plan(const std::string& flow);
 
   std::unique_ptr<Database> database_;
   bool has_plans_ = false;  // there is a table of them
+  bool has_learned_ = false;
 };
 
 }  // namespace orchid::flows

@@ -115,6 +115,7 @@ void FlowBook::handle(Checked checked) {
       }))
     return submit({.request = request, .content = std::move(checked.content)});
   auto run = FlowRun::create(std::move(checked.result->ready));
+  if (run) (*run)->set_kept(learned_);
   if (!run) return refuse(request, std::move(run.error()));
   FlowRecord record{.id = "fl-" + random_hex(id_bytes),
                     .key = request.key,

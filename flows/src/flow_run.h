@@ -48,6 +48,13 @@ class FlowRun {
   [[nodiscard]] bool is_optimised() const {
     return tuner_ != nullptr && engine_.outcome() == flow::FlowOutcome::running;
   }
+  /// Of variants: by flows before it; and with what it has learned itself.
+  void set_kept(std::vector<flow::KeptVariants> kept) {
+    if (tuner_ != nullptr) tuner_->set_kept(std::move(kept));
+  }
+  [[nodiscard]] std::vector<flow::KeptVariants> learned() const {
+    return tuner_ == nullptr ? std::vector<flow::KeptVariants>() : tuner_->learned();
+  }
   [[nodiscard]] bool was_told_of_hosts() const { return told_of_hosts_; }
   /// As they are now; none: nobody knows.
   void see_hosts(const std::vector<flow::HostSituation>& hosts) {

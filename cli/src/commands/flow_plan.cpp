@@ -16,9 +16,11 @@
 #include "flow/outlook.h"
 #include "flow/values.h"
 #include "flow_run/host_looks.h"
+#include "flow_run/variant_file.h"
 #include "flows/checked_file.h"
 #include "flows/flow_libraries.h"
 #include "flows/flow_values.h"
+#include "flows/learned_variants.h"
 #include "terminal/answers.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
@@ -109,7 +111,8 @@ Prospects prospects_of(CheckedFile& checked, const PlanArguments& arguments,
                        std::vector<flow::Value> inputs) {
   const flow::Plan& plan = checked.plan;
   Prospects all;
-  flow::OutlookOptions options{.inputs = std::move(inputs)};
+  flow::OutlookOptions options{.inputs = std::move(inputs),
+                               .kept = flow::read_variants(variants_file())};
   if (checked.client) {
     all.hosts = hosts_of(*checked.client);
     options.seconds = known_seconds(*checked.client, plan);

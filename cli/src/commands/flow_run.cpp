@@ -14,11 +14,13 @@
 #include "flow_run/flow_data.h"
 #include "flow_run/flow_driver.h"
 #include "flow_run/flow_tuning.h"
+#include "flow_run/variant_file.h"
 #include "flows/flow_libraries.h"
 #include "flows/flow_progress.h"
 #include "flows/flow_signals.h"
 #include "flows/flow_source.h"
 #include "flows/flow_values.h"
+#include "flows/learned_variants.h"
 #include "foundation/amounts.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
@@ -204,6 +206,8 @@ ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   if (!engine) return shell.report(engine.error());
   const auto tuner = flow::make_tuner(checked.plan, opener_of_libraries(arguments.file));
   if (!tuner) return shell.report(tuner.error());
+  const std::filesystem::path variants = variants_file();
+  if (*tuner != nullptr && !variants.empty()) (*tuner)->set_kept(flow::read_variants(variants));
   if (const auto made = make_output_folder(arguments.output); !made)
     return shell.report(made.error());
   // One that is done, and whose results could not be delivered, needs no workers.
@@ -211,6 +215,7 @@ ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   if (engine->outcome() != flow::FlowOutcome::done)
     kept = drive_flow(shell, checked.plan, *engine, client, arguments, functions.any_needs_more(),
                       tuner->get());
+  if (*tuner != nullptr) keep_learned(shell, **tuner, variants);
   if (!kept) {
     if (engine->outcome() != flow::FlowOutcome::done) return shell.report(kept.error());
     if (!shell.json) shell.note("what was reached could not be kept: " + kept.error().message);

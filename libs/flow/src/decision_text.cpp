@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace orchid::flow {
 namespace {
@@ -21,6 +23,21 @@ DevicePart part_of(const Json& json) {
           .share = json.at("share").get<std::uint32_t>()};
 }
 
+Json json_of(const VariantTurns& turns) {
+  Json json{{"device", to_string(turns.device)}, {"usual", turns.usual}};
+  if (!turns.trials.empty()) json["trials"] = turns.trials;
+  return json;
+}
+
+VariantTurns turns_of(const Json& json) {
+  VariantTurns turns{.usual = json.at("usual").get<std::uint32_t>()};
+  const auto name = json.at("device").get<std::string>();
+  for (const Device device : {Device::any, Device::cores, Device::gpu})
+    if (to_string(device) == name) turns.device = device;
+  if (json.contains("trials")) turns.trials = json.at("trials").get<std::vector<std::uint32_t>>();
+  return turns;
+}
+
 Json json_of(const Advice& advice) {
   Json json{{"node", advice.node}};
   if (advice.priority) json["priority"] = *advice.priority;
@@ -29,6 +46,7 @@ Json json_of(const Advice& advice) {
   if (advice.devices)
     json["devices"] = {{"cores", json_of(advice.devices->cores)},
                        {"gpu", json_of(advice.devices->gpu)}};
+  for (const VariantTurns& turns : advice.variants) json["variants"].push_back(json_of(turns));
   if (advice.prepare != 0) json["prepare"] = advice.prepare;
   if (!advice.why.empty()) json["why"] = advice.why;
   return json;
@@ -40,12 +58,15 @@ Advice advice_of(const Json& json) {
                 .pieces = json.value("pieces", std::uint64_t{0}),
                 .share = json.value("share", std::uint32_t{0}),
                 .devices = {},
+                .variants = {},
                 .prepare = json.value("prepare", std::uint32_t{0}),
                 .why = json.value("why", std::string())};
   if (json.contains("priority")) advice.priority = json.at("priority").get<std::int64_t>();
   if (json.contains("devices"))
     advice.devices = {.cores = part_of(json.at("devices").at("cores")),
                       .gpu = part_of(json.at("devices").at("gpu"))};
+  if (json.contains("variants"))
+    for (const Json& one : json.at("variants")) advice.variants.push_back(turns_of(one));
   return advice;
 }
 

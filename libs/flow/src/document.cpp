@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
+#include <string_view>
 
 #include "fields.h"
+#include "flow/variants.h"
 #include "item.h"
 #include "optimiser_choices.h"
 
@@ -101,6 +104,28 @@ class NodeReader {
     return step;
   }
 
+  /// Of the function that does the node's work.
+  void read_variants(const Step& own) {
+    const Item* item = fields_.find("variants");
+    if (item == nullptr) return;
+    node_.variants = fields_.words("variants");
+    if (item->kind == ItemKind::list && item->elements.empty())
+      faults_.add(item->place,
+                  fmt::format("'variants' of {} is empty; name functions with the signature of "
+                              "'{}', or take it away",
+                              what_, own.function.text));
+    if (node_.variants.size() > most_variants)
+      faults_.add(item->place, fmt::format("{} has {} variants; it may have {} at most", what_,
+                                           node_.variants.size(), most_variants));
+    std::set<std::string_view> names{own.function.text};
+    for (const Word& variant : node_.variants)
+      if (!names.insert(variant.text).second)
+        faults_.add(variant.place,
+                    fmt::format("'{}' is there twice: {} tries its own function and each of its "
+                                "'variants'; take one away",
+                                variant.text, what_));
+  }
+
   void read_until() {
     const Item* until = fields_.find("until");
     if (until == nullptr) return;
@@ -122,19 +147,23 @@ class NodeReader {
     switch (node_.kind) {
       case NodeKind::call:
         node_.function = plain_function("function");
+        read_variants(node_.function);
         break;
       case NodeKind::map:
         node_.partition = function("partition", false);
         node_.each = function("each", true);
         node_.merge = without_takes(function("merge", false), "merge");
+        read_variants(node_.each);
         read_until();
         break;
       case NodeKind::reduce:
         node_.function = plain_function("function");
         node_.fan = fields_.number("fan", 2, largest_fan, node_.fan);
+        read_variants(node_.function);
         break;
       case NodeKind::iterate:
         node_.function = plain_function("function");
+        read_variants(node_.function);
         read_steps();
         read_until();
         break;

@@ -59,6 +59,7 @@ OrderedJson json_of(const Node& node) {
   add(json, hands_out ? "gather" : divides ? "combine" : "merge", node.merge);
   add(json, "then", node.if_true);
   add(json, "else", node.if_false);
+  if (!node.variants.empty()) json["variants"] = texts(node.variants);
   if (!node.file.text.empty()) json["file"] = node.file.text;
   if (node.times != 0) json["times"] = node.times;
   if (node.budget.count() != 0) json["budget"] = to_duration_text(node.budget);

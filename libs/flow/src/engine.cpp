@@ -205,6 +205,7 @@ void Engine::handle(Decided& event) {
       known.share = said.share;
     }
     if (said.devices) known.devices = said.devices;
+    if (!said.variants.empty()) known.variants = said.variants;
     prepare(said);
   }
   if (event.open_calls) open_calls_ = std::max(*event.open_calls, 1U);
@@ -214,7 +215,7 @@ void Engine::handle(Decided& event) {
   for (const std::uint32_t node : waiting) nodes_[node].is_queued = false;
   for (const std::uint32_t node : waiting) queue(node);
   for (const Advice& said : event.nodes)
-    if (said.devices && said.node < nodes_.size()) queue(said.node);
+    if ((said.devices || !said.variants.empty()) && said.node < nodes_.size()) queue(said.node);
 }
 
 void Engine::set_stage(NodeRun& run, Stage stage, std::uint64_t total) {
@@ -276,7 +277,7 @@ bool Engine::can_start(std::uint32_t node) const {
   const std::uint64_t beyond =
       plan_->nodes[node].in_runs ? run.ahead.size() + run.open : run.next - run.in_order;
   return (!run.again.empty() || (!run.keeping && run.next < run.total && beyond < most_ahead)) &&
-         next_device(node);
+         next_device(node) && !awaits_variant(node);
 }
 
 void Engine::queue(std::uint32_t node) {
@@ -334,7 +335,7 @@ void Engine::start_call(std::uint32_t node) {
     run.next += work.pieces;
     skip_ahead(run);  // after a resume they are there
   }
-  const PlannedCall& function = call_of(node, work);
+  const PlannedCall& function = next_function(node, work, device);
   StartCall start{.call = {.run = options_.run, .number = next_call_++},
                   .node = node,
                   .work = {.node = node,

@@ -79,6 +79,7 @@ void keep_known(const std::map<std::string, KnownFunction>& known, Plan& plan) {
     if (!function.needs.empty()) plan.needs.emplace(reference, function.needs);
   }
   find_choices_of_devices(plan);
+  find_choices_of_variants(plan);
 }
 
 }  // namespace orchid::flow

@@ -14,10 +14,8 @@
 namespace orchid::flow {
 namespace {
 
-constexpr std::array<std::string_view, 5> known{"speed", "granularity", "power", "device",
-                                                "prefetch"};
-/// Their words are kept for what is to come.
-constexpr std::array<std::string_view, 1> reserved{"grid"};
+constexpr std::array<std::string_view, 6> known{"speed",  "granularity", "power",
+                                                "device", "prefetch",    "grid"};
 constexpr std::size_t most_optimisers = 8;
 constexpr std::uint32_t most_watts = 1'000'000;
 
@@ -52,11 +50,7 @@ void check_options(const OptimiserChoice& choice, FaultList& faults) {
 
 void check(const OptimiserChoice& choice, FaultList& faults) {
   if (choice.is_library() || choice.name.text.empty()) return;
-  if (std::ranges::find(reserved, choice.name.text) != reserved.end()) {
-    faults.add(
-        choice.name.place,
-        fmt::format("optimiser '{}' is not there yet; the word is kept for it", choice.name.text));
-  } else if (std::ranges::find(known, choice.name.text) == known.end()) {
+  if (std::ranges::find(known, choice.name.text) == known.end()) {
     faults.add(choice.name.place,
                fmt::format("there is no optimiser '{}'; there are: {}; a library of your own is "
                            "named by its path, such as ./{}.so",

@@ -9,6 +9,8 @@
 
 #include "flow/transfer.h"
 #include "flow/values.h"
+#include "optimisers/optimisers.h"
+#include "variant_book.h"
 
 namespace orchid::flow {
 namespace {
@@ -32,6 +34,7 @@ class Prospect {
       say_where(i);
       estimate(i);
       bring_data(i);
+      tell_variant(i);
       find_end(i);
     }
     mark_critical_path();
@@ -193,6 +196,23 @@ class Prospect {
     if (end.host.empty()) return;
     one.why += (one.why.empty() ? "" : "; ") + to_text(end);
     if (one.seconds) *one.seconds += end.transfer_seconds;
+  }
+
+  /// Which one the node would begin with, and what else it would try.
+  void tell_variant(std::uint32_t number) {
+    const PlannedNode& node = plan_.nodes[number];
+    if (!node.chooses_variant) return;
+    VariantBook book(plan_);
+    book.set_kept(options_.kept);
+    Situation situation;
+    situation.nodes.push_back({.node = number,
+                               .name = node.name,
+                               .kind = node.kind,
+                               .function = node.main.function,
+                               .variants = book.choices_of(number)});
+    const auto decided = make_grid()->decide(situation);
+    std::string& why = outlook_.nodes[number].why;
+    why += (why.empty() ? "" : "; ") + decided->nodes.front().why;
   }
 
   static std::optional<double> longer(std::optional<double> a, std::optional<double> b) {

@@ -108,6 +108,7 @@ std::string calls_of(const PlannedNode& node) {
       : node.kind == NodeKind::condition      ? "then "
                                               : "",
       node.main);
+  for (const PlannedCall& variant : node.variants) add("or ", variant);
   add("else ", node.if_false);
   add(hands_out ? "gather " : divides ? "combine " : "merge ", node.merge);
   if (node.kind == NodeKind::reduce) text += fmt::format(", groups of {}", node.fan);
@@ -196,6 +197,12 @@ void find_choices_of_devices(Plan& plan) {
   }
 }
 
+void find_choices_of_variants(Plan& plan) {
+  const bool tries =
+      std::ranges::find(plan.optimisers, "grid", &PlannedOptimiser::name) != plan.optimisers.end();
+  for (PlannedNode& node : plan.nodes) node.chooses_variant = tries && !node.variants.empty();
+}
+
 const std::string& exact_name(const Plan& plan, const std::string& function) {
   const auto found = plan.exact.find(function);
   return found == plan.exact.end() ? function : found->second;
@@ -203,10 +210,13 @@ const std::string& exact_name(const Plan& plan, const std::string& function) {
 
 std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan) {
   std::map<std::string, std::string> functions;
-  for (const PlannedNode& node : plan.nodes)
+  for (const PlannedNode& node : plan.nodes) {
     for (const PlannedCall* call :
          {&node.main, &node.partition, &node.merge, &node.if_false, &node.until})
       if (call->exists()) functions.emplace(call->function, call->signature);
+    for (const PlannedCall& variant : node.variants)
+      functions.emplace(variant.function, variant.signature);
+  }
   return {functions.begin(), functions.end()};
 }
 

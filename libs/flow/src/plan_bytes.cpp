@@ -24,7 +24,7 @@ namespace orchid::flow {
 namespace {
 
 /// Another one whenever a plan means something else, or is written in another way.
-constexpr std::uint64_t form = 1;
+constexpr std::uint64_t form = 2;
 constexpr std::size_t digest_bytes = std::string_view("sha256:").size() + 64;
 
 // What is written of each structure, in order. The bindings name all members: who adds one is
@@ -66,12 +66,12 @@ void visit(auto& archive, is_a<Constraints> auto& one) {
   archive.all(kind, device, cluster);
 }
 void visit(auto& archive, is_a<PlannedNode> auto& one) {
-  auto& [name, kind, ports, main, partition, merge, if_false, until, in_runs, is_step, budget,
-         steps, durable, keeps_value, pieces, gives, ends, fan, times, window, cores_of_call,
-         deadline, retry, constraints, consumers, is_output] = one;
-  archive.all(name, kind, ports, main, partition, merge, if_false, until, in_runs, is_step, budget,
-              steps, durable, keeps_value, pieces, gives, ends, fan, times, window, cores_of_call,
-              deadline, retry, constraints, consumers, is_output);
+  auto& [name, kind, ports, main, partition, merge, if_false, until, variants, chooses_variant,
+         in_runs, is_step, budget, steps, durable, keeps_value, pieces, gives, ends, fan, times,
+         window, cores_of_call, deadline, retry, constraints, consumers, is_output] = one;
+  archive.all(name, kind, ports, main, partition, merge, if_false, until, variants, chooses_variant,
+              in_runs, is_step, budget, steps, durable, keeps_value, pieces, gives, ends, fan,
+              times, window, cores_of_call, deadline, retry, constraints, consumers, is_output);
 }
 void visit(auto& archive, is_a<PlannedInput> auto& one) {
   auto& [name, type] = one;

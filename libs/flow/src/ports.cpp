@@ -49,6 +49,7 @@ std::optional<PlannedNode> Shaping::run() {
       return std::nullopt;
   }
   if (good_) check_that_ports_are_used();
+  if (good_) add_variants();
   if (!good_) return std::nullopt;
   return std::move(planned_);
 }
@@ -281,6 +282,28 @@ void Shaping::check_that_ports_are_used() {
             fmt::format("no function of node '{}' takes port '{}'; take it away, or name it in "
                         "the 'takes' of a function",
                         node_.name.text, planned_.ports[i].name));
+}
+
+void Shaping::add_variants() {
+  for (const Word& variant : node_.variants) {
+    const auto type = types_(variant);
+    if (!type) {
+      good_ = false;
+      continue;
+    }
+    if (type->signature != planned_.main.signature) {
+      const auto shown = [](const std::string& signature) {
+        return signature.empty() ? std::string(untyped) : signature;
+      };
+      fault(variant.place,
+            fmt::format("'{}' is {}, and '{}', whose variant it would be, is {}; variants of a "
+                        "function have its signature",
+                        variant.text, shown(type->signature), planned_.main.function,
+                        shown(planned_.main.signature)));
+    }
+    PlannedCall& call = planned_.variants.emplace_back(planned_.main);
+    call.function = variant.text;
+  }
 }
 
 std::optional<PlannedNode> shape_of(const Node& node, const FunctionTypes& types,

@@ -64,6 +64,8 @@ class Shaping {
   /// …) is to be called; combine makes one result of those of a problem's parts.
   void shape_divide();
   void check_that_ports_are_used();
+  /// They have the signature of the function in whose place they are called.
+  void add_variants();
 
   const Node& node_;
   const FunctionTypes& types_;

@@ -10,6 +10,7 @@
 
 #include "flow/own_share.h"
 #include "known_objects.h"
+#include "variant_book.h"
 
 namespace orchid::flow {
 namespace {
@@ -22,9 +23,6 @@ constexpr std::chrono::milliseconds ask_every{5};
 constexpr std::chrono::microseconds ask_every_per_node{1};
 /// A number that is near the one that was said before is no news: decisions are kept in journals.
 constexpr double near = 0.1;
-
-/// The weight of the last call among the recent ones.
-constexpr double recent = 0.25;
 
 bool is_near(double a, double b) {
   return std::abs(a - b) <= near * std::max(std::abs(a), std::abs(b));
@@ -43,12 +41,20 @@ bool says_the_same(const std::optional<Devices>& a, const std::optional<Devices>
   return is_near(a->cores, b->cores) && is_near(a->gpu, b->gpu);
 }
 
+/// A trial is one more, whatever was said before.
+bool says_the_same(const std::vector<VariantTurns>& a, const std::vector<VariantTurns>& b) {
+  const auto tries = [](const VariantTurns& turns) { return !turns.trials.empty(); };
+  return std::ranges::none_of(b, tries) &&
+         std::ranges::equal(a, b, {}, &VariantTurns::usual, &VariantTurns::usual);
+}
+
 bool says_the_same(const Advice& a, const Advice& b) {
   return a.priority.has_value() == b.priority.has_value() &&
          is_near(static_cast<double>(a.priority.value_or(0)),
                  static_cast<double>(b.priority.value_or(0))) &&
          is_near(static_cast<double>(a.pieces), static_cast<double>(b.pieces)) &&
-         a.share == b.share && a.prepare == b.prepare && says_the_same(a.devices, b.devices);
+         a.share == b.share && a.prepare == b.prepare && says_the_same(a.devices, b.devices) &&
+         says_the_same(a.variants, b.variants);
 }
 
 /// What a later optimiser says of the same counts.
@@ -60,6 +66,7 @@ void add(Advice& all, const Advice& one) {
     all.share = one.share;
   }
   if (one.devices) all.devices = one.devices;
+  if (!one.variants.empty()) all.variants = one.variants;
   if (one.prepare != 0) all.prepare = one.prepare;
   if (!one.why.empty()) all.why += (all.why.empty() ? "" : "; ") + one.why;
 }
@@ -82,6 +89,7 @@ Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimiser
     : plan_(plan),
       optimisers_(std::move(optimisers)),
       objects_(std::make_unique<KnownObjects>()),
+      variants_(std::make_unique<VariantBook>(plan)),
       ranks_(plan.nodes.size(), 0) {
   const auto is_data = [](const PlannedPort& port) { return port.type.is_data(); };
   for (const PlannedNode& node : plan.nodes)
@@ -114,77 +122,6 @@ void Tuner::see_hosts(std::vector<HostSituation> hosts) {
   }
   hosts_ = with_own_share(first_look_, std::move(hosts), own);
   hosts_changed_ = true;
-}
-
-void Tuner::see(const Action& action, Time now) {
-  if (const auto* start = std::get_if<StartCall>(&action)) {
-    open_.insert_or_assign(start->call.number, Open{.node = start->node,
-                                                    .function = start->function->function,
-                                                    .pieces = start->pieces,
-                                                    .gives_data = start->function->result.is_data(),
-                                                    .data = start->data,
-                                                    .device = start->device,
-                                                    .started = now});
-  } else if (const auto* stop = std::get_if<StopCall>(&action)) {
-    open_.erase(stop->call.number);
-  } else if (const auto* drop = std::get_if<DropData>(&action)) {
-    objects_->forget(drop->data);
-  } else if (const auto* change = std::get_if<NodeChanged>(&action)) {
-    nodes_changed_ = true;
-    if (change->state == NodeState::running) {
-      begins(change->node);
-    } else {
-      running_.erase(change->node);
-      undecided_.erase(change->node);
-      if (change->state == NodeState::done) look_behind(change->node);
-    }
-  }
-}
-
-void Tuner::see(const Event& event, Time now) {
-  if (const auto* failed = std::get_if<CallFailed>(&event)) open_.erase(failed->call.number);
-  if (const auto* decided = std::get_if<Decided>(&event)) {
-    for (const Advice& one : decided->nodes) {
-      Advice& said = said_[one.node];
-      // What was done before it began stays told.
-      const std::string before = said.prepare != 0 && one.prepare == 0 ? said.why + "; " : "";
-      said = one;
-      if (one.devices) undecided_.erase(one.node);
-      said.why.insert(0, before);
-    }
-    if (decided->open_calls) open_calls_ = decided->open_calls;
-  }
-  const auto* answered = std::get_if<Answered>(&event);
-  if (answered == nullptr) return;
-  const auto found = open_.find(answered->call.number);
-  if (found == open_.end()) return;
-  const Open call = std::move(found->second);
-  open_.erase(found);
-  ++calls_seen_;
-  learn_of_result(call, answered->output);
-  if (answered->run_time.count() <= 0) return;
-  learn(times_[{call.function, {}}], call, answered->run_time, now);
-  if (call.device == Device::any) return;
-  const std::string kind = call.device == Device::gpu ? "gpu" : "cpu";
-  FunctionTimes& times = times_[{call.function, kind}];
-  times.host_kind = kind;
-  learn(times, call, answered->run_time, now);
-}
-
-void Tuner::learn(FunctionTimes& times, const Open& call, Time run_time, Time now) {
-  const auto seconds = [](Time time) { return std::chrono::duration<double>(time).count(); };
-  const double overhead = std::max(seconds(now - call.started - run_time), 0.0);
-  // The least there was: what is more has waited for a worker.
-  times.overhead_seconds = times.calls == 0 ? overhead : std::min(times.overhead_seconds, overhead);
-  times.function = call.function;
-  ++times.calls;
-  times.pieces += call.pieces;
-  times.run_seconds += seconds(run_time);
-  const double piece = seconds(run_time) / static_cast<double>(call.pieces);
-  times.slowest_piece_seconds = std::max(times.slowest_piece_seconds, piece);
-  times.recent_piece_seconds =
-      times.calls == 1 ? piece
-                       : times.recent_piece_seconds + (piece - times.recent_piece_seconds) * recent;
 }
 
 /// At once when there are other nodes; then whenever an eighth more calls have ended, since only
@@ -257,7 +194,8 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                          .in_runs = plan_.nodes[node].in_runs,
                          .cores_of_call = plan_.nodes[node].cores_of_call,
                          .host_kind = plan_.nodes[node].constraints.kind,
-                         .data = objects_->of(engine.data_at(node))});
+                         .data = objects_->of(engine.data_at(node)),
+                         .variants = variants_->choices_of(node)});
   };
   for (const std::uint32_t node : undecided_) show(node);
   for (const std::uint32_t node : running_)
@@ -300,7 +238,9 @@ void Tuner::begins(std::uint32_t node) {
   look_at(node);
   look_behind(node);
   const auto said = said_.find(node);
-  if (plan_.nodes[node].cores_of_call != 0 && (said == said_.end() || !said->second.devices))
+  const bool was_told = said != said_.end();
+  if ((plan_.nodes[node].cores_of_call != 0 && !(was_told && said->second.devices)) ||
+      (plan_.nodes[node].chooses_variant && !(was_told && !said->second.variants.empty())))
     undecided_.insert(node);
 }
 

@@ -64,6 +64,7 @@ std::string milliseconds_text(std::chrono::milliseconds duration) {
 FlowJson node_of(const char* kind, const FlowNodeOptions& options) {
   FlowJson node{{"kind", kind}};
   if (!options.takes.empty()) node["takes"] = options.takes;
+  if (!options.variants.empty()) node["variants"] = options.variants;
   if (options.window != 0) node["window"] = options.window;
   if (options.deadline.count() != 0) node["deadline"] = milliseconds_text(options.deadline);
   if (!options.host_kind.empty()) node["constraints"]["kind"] = options.host_kind;

@@ -14,6 +14,7 @@
 #include "flow_run/flow_data.h"
 #include "flow_run/flow_driver.h"
 #include "flow_run/flow_tuning.h"
+#include "flow_run/variant_file.h"
 #include "foundation/files.h"
 
 namespace orchid {
@@ -152,6 +153,12 @@ FlowResult result_of(const flow::Plan& plan, const flow::Engine& engine) {
   return FlowResult(std::move(parts));
 }
 
+/// A flow that cannot keep it has run nevertheless.
+void keep_learned(const flow::Tuner& tuner, const std::filesystem::path& file) {
+  if (auto learned = tuner.learned(); !learned.empty())
+    (void)flow::keep_variants(file, std::move(learned));
+}
+
 }  // namespace
 
 FlowInputs& FlowInputs::add(FlowValue value, bool is_text) {
@@ -227,7 +234,10 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
           ? flow::Engine::start(plan, values_of(client, plan, inputs), engine_options)
           : flow::Engine::resume(plan, options.state, engine_options));
   const std::unique_ptr<flow::Tuner> tuner = value_or_throw(flow::make_tuner(plan));
-  if (tuner != nullptr) tuner->set_hosts(flow::host_situations(client.get("/v1/hosts")));
+  if (tuner != nullptr) {
+    tuner->set_hosts(flow::host_situations(client.get("/v1/hosts")));
+    if (!options.variants.empty()) tuner->set_kept(flow::read_variants(options.variants));
+  }
   const auto inbox = std::make_shared<flow::FlowInbox>();
   const std::stop_callback cancel(options.stop, [&inbox] { inbox->put_interrupt(true); });
   const unsigned threads = options.calls_at_once == 0 ? 2 * options.workers : options.calls_at_once;
@@ -250,6 +260,7 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
                .tuner = tuner.get(),
                .hosts = &looks,
                .follows_window = options.calls_at_once == 0});
+  if (tuner != nullptr && !options.variants.empty()) keep_learned(*tuner, options.variants);
   FlowResult result = result_of(plan, engine);
   if (options.keep && !result.state().empty()) options.keep(result.state());
   return result;

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
@@ -104,6 +105,62 @@ def a_submitted_flow_is_optimised(site):
     expect_in("what is shown", "granularity: ", site.orchid("flow", "show", flow_id).stdout)
 
 
+def flow_with_variants(site, variants="[squares_128.squares, squares_256.squares]"):
+    path = site.folder / "variants.yaml"
+    path.write_text("flow: variants\noptimise: [grid]\ninputs: {n: u64}\nnodes:\n  work:\n    kind: map\n    takes: [n]\n"
+                    "    partition: {function: optimised.up_to, takes: [n]}\n    each: squares_64.squares\n"
+                    f"    variants: {variants}\n    merge: optimised.total\n"
+                    "edges: [{from: n, to: work.n}]\noutputs: {r: work}\n")
+    return path
+
+
+def variants_are_tried_and_kept(site, state):
+    """The same kernel with three sizes of its groups: what it gives is the same with any."""
+    for size in (64, 128, 256):
+        site.orchid("build", HERE / "squares.cpp", "-o", site.folder / f"squares_{size}.orc", "--", "-O3", f"-DGROUP={size}")
+        site.orchid("deploy", site.folder / f"squares_{size}.orc")
+    names = [f"squares_{size}.squares" for size in (64, 128, 256)]
+    pieces = 200
+    wanted = sum((first + i) ** 2 for first in range(1, pieces + 1) for i in range(4096))
+    path = flow_with_variants(site)
+    planned = site.orchid("flow", "plan", path, "--input", f"n={pieces}").stdout
+    expect_in("what is planned", "optimised by grid: nodes that have variants of their function", planned)
+    expect_in("what is planned", f"grid: {names[0]}; {names[1]} was not tried yet; {names[2]} was not tried yet", planned)
+    for turn in ("first", "second"):
+        done = json.loads(site.orchid("flow", "run", path, "--input", f"n={pieces}", "--workers", "2", "--json").stdout)
+        expect(f"the result of the {turn} run", done["outputs"]["r"], wanted)
+        expect_in(f"why in the {turn} run", "grid: squares_", done["nodes"][0]["why"])
+        expect_in(f"why in the {turn} run", " times as long", done["nodes"][0]["why"])
+    kept = json.loads((state / "orchid/flow-variants.json").read_text())["variants"]
+    expect("choices that were kept", len(kept), 1)
+    expect("functions without their versions", [name.split("@")[0] for name in kept[0]["functions"]], names)
+    if not all("@" in name for name in kept[0]["functions"]) or not all(calls > 0 for calls in kept[0]["calls"]):
+        sys.exit(f"not every variant was tried and kept with its version: {kept}")
+    planned = site.orchid("flow", "plan", path, "--input", f"n={pieces}").stdout
+    best = names[kept[0]["relative"].index(1.0)]
+    expect_in("what is planned after a run", f"grid: {best}; ", planned)
+    expect_in("what is planned after a run", " times as long", planned)
+    if "not tried yet" in planned:
+        sys.exit(f"what was learned is not in the plan: {planned}")
+
+    # The same for a submitted flow, whose process keeps it.
+    flow_id = site.orchid("flow", "submit", path, "--input", f"n={pieces}").stdout.strip()
+    site.orchid("flow", "watch", flow_id)
+    expect("the result of a submitted flow", int(site.orchid("flow", "result", flow_id).stdout), wanted)
+    expect_in("what is shown", "grid: squares_", site.orchid("flow", "show", flow_id).stdout)
+    expect_in("what is explained", "grid: squares_", site.orchid("explain", flow_id, "work").stdout)
+
+
+def wrong_variants_are_faults(site):
+    for variants, fault in (("[optimised.total]", "variants.yaml:10:16: 'optimised.total' is u64(span<u64>), and 'squares_64.squares'"),
+                            ("[squares_512.squares]", "variants.yaml:10:16: "),
+                            ("[]", "variants.yaml:10:15: 'variants' of node 'work' is empty"),
+                            (f"[{', '.join('v' + str(i) for i in range(17))}]", "node 'work' has 17 variants; it may have 16 at most")):
+        checked = site.orchid("flow", "check", flow_with_variants(site, variants), check=False)
+        expect(f"the status with variants {variants}", checked.returncode, 2)
+        expect_in("the fault", fault, checked.stdout + checked.stderr)
+
+
 NEXT = """flow: next
 optimise: [prefetch]
 inputs: {n: u64}
@@ -155,7 +212,8 @@ def what_is_loaded_ahead_is_checked_as_calls_are(site):
 
 
 # With one thread for HTTP: a worker belongs to the one that took it.
-with gateway(PROGRAMS, {**os.environ}, "http_threads = 1\n") as one:
+with tempfile.TemporaryDirectory() as folder, \
+        gateway(PROGRAMS, {**os.environ, "XDG_STATE_HOME": folder}, "http_threads = 1\n") as one:
     one.add_executor("flow", "--cores", "2")
     wait_for(lambda: [executor["state"] for host in one.document("hosts")["hosts"] for executor in host["executors"]], bool,
              "an executor is there", one.said)
@@ -171,4 +229,6 @@ with gateway(PROGRAMS, {**os.environ}, "http_threads = 1\n") as one:
     bad_libraries_are_told_once(one)
     what_is_no_library_is_refused_before_the_flow_runs(one)
     a_submitted_flow_is_optimised(one)
+    variants_are_tried_and_kept(one, pathlib.Path(folder))
+    wrong_variants_are_faults(one)
 print("flows that are optimised: ok")

@@ -45,7 +45,6 @@ TEST_CASE("what is no optimiser is told with its place") {
   told("speed", "f.yaml:2:11: 'optimise' must be a list, such as [speed, granularity]");
   told("[haste]",
        "f.yaml:2:12: there is no optimiser 'haste'; there are: speed, granularity, power");
-  told("[grid]", "optimiser 'grid' is not there yet; the word is kept for it");
   told("[speed, speed]", "f.yaml:2:19: optimiser 'speed' is there twice; take one away");
   told("[power]", "optimiser 'power' needs a bound, such as {power: {watts: 120}}");
   told("[{power: {watts: lots}}]", "'watts' must be a whole number from 1 to 1000000");

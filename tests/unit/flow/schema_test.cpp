@@ -82,6 +82,7 @@ class Schema {
     if (word == "minimum") return !value.is_number() || value >= rule;
     if (word == "maximum") return !value.is_number() || value <= rule;
     if (word == "minLength") return !value.is_string() || value.get<std::string>().size() >= rule;
+    if (word == "minItems") return !value.is_array() || value.size() >= rule;
     if (word == "maxItems") return !value.is_array() || value.size() <= rule;
     if (word == "maxProperties") return !value.is_object() || value.size() <= rule;
     if (word == "minProperties") return !value.is_object() || value.size() >= rule;
@@ -138,6 +139,11 @@ TEST_CASE("the schema takes what the parser takes") {
       with_node(R"({"kind": "call", "function": "f", "retry": {"attempts": 2, "back_off": "1s",
                     "outcomes": ["function_error"]}})"),
       with_node(R"({"kind": "map", "each": "f"})"),
+      with_node(R"({"kind": "map", "each": {"function": "f", "takes": []}, "variants": ["g"]})"),
+      with_node(R"({"kind": "call", "function": "f", "variants": ["g", "h.e@abcdef"]})"),
+      with_node(R"({"kind": "reduce", "function": "f", "variants": ["g"]})"),
+      with_node(R"({"kind": "iterate", "function": "f", "times": 3, "variants": ["g"]})"),
+      with_optimisers(R"(["speed", "grid"])"),
       with_node(R"({"kind": "map", "each": {"function": "f", "takes": []}, "partition": "p",
                     "merge": "m"})"),
       with_node(R"({"kind": "map", "each": "f", "merge": {"function": "m"}})"),
@@ -207,6 +213,10 @@ TEST_CASE("the schema refuses what the parser refuses") {
       with_node(R"({"kind": "call", "function": "f", "constraints": {"cluster": "a b"}})"),
       with_node(R"({"kind": "call", "function": "f", "constraints": {"cluster": ["a"]}})"),
       with_node(R"({"kind": "map"})"),
+      with_node(R"({"kind": "call", "function": "f", "variants": []})"),
+      with_node(R"({"kind": "call", "function": "f", "variants": "g"})"),
+      with_node(R"({"kind": "call", "function": "f", "variants": [["g"]]})"),
+      with_node(R"({"kind": "if", "then": "f", "else": "g", "variants": ["h"]})"),
       with_node(R"({"kind": "map", "each": "f", "merge": {"function": "m", "takes": ["x"]}})"),
       with_node(R"({"kind": "map", "each": "f", "until": {"function": "u", "takes": ["x"]}})"),
       with_node(R"({"kind": "map", "each": "f", "until": "never"})"),

@@ -37,6 +37,8 @@ class Simulation {
          {.name = "b", .kind = "gpu", .cores = gpus, .cores_free = gpus, .gpus_free = gpus}});
   }
 
+  [[nodiscard]] Tuner& tuner() { return tuner_; }
+
   SimulatedRun run(const std::optional<Decided>& before) {
     if (before) tell(*before);
     tell(Tick{});
@@ -52,6 +54,7 @@ class Simulation {
       tell(std::move(answer));
     }
     REQUIRE(engine_.outcome() == FlowOutcome::done);
+    result_.why = tuner_.why(0);
     result_.seconds = std::chrono::duration<double>(now_).count();
     return result_;
   }
@@ -97,6 +100,7 @@ class Simulation {
       double seconds = 0;
       for (std::uint64_t i = 0; i < call.pieces; ++i)
         seconds += workers_.piece_seconds(call.node, call.work.index + i);
+      if (workers_.factor) seconds *= workers_.factor(call.function->function);
       const Time run_time = time_of(seconds / speed_of(worker));
       running_.push({.end = now_ + run_time + time_of(workers_.call_seconds),
                      .run_time = run_time,
@@ -129,8 +133,13 @@ class Simulation {
 SimulatedRun simulate(const Plan& plan, const std::vector<Value>& inputs,
                       const SimulatedWorkers& workers,
                       std::vector<std::unique_ptr<Optimiser>> optimisers,
-                      const std::optional<Decided>& before) {
-  return Simulation(plan, inputs, workers, std::move(optimisers)).run(before);
+                      const std::optional<Decided>& before, const std::vector<KeptVariants>& kept,
+                      std::vector<KeptVariants>* learned) {
+  Simulation simulation(plan, inputs, workers, std::move(optimisers));
+  simulation.tuner().set_kept(kept);
+  SimulatedRun run = simulation.run(before);
+  if (learned != nullptr) *learned = simulation.tuner().learned();
+  return run;
 }
 
 }  // namespace orchid::flow

@@ -132,7 +132,10 @@ TEST_CASE("a flow is kept without its plan where there is no room for that") {
 TEST_CASE("a full journal of before there were plans is opened, and gives its flows") {
   const tests::Scratch folder;
   (void)journal_in(folder, 1_MiB);
-  REQUIRE(Database::open(folder / "flows.db").value()->execute("DROP TABLE plans").has_value());
+  REQUIRE(Database::open(folder / "flows.db")
+              .value()
+              ->execute("DROP TABLE plans; DROP TABLE learned")
+              .has_value());
   // A file with the limit of before, and no room for one more page.
   std::size_t kept = 0;
   {
@@ -151,6 +154,8 @@ TEST_CASE("a full journal of before there were plans is opened, and gives its fl
   auto flows = journal->flows().value();
   CHECK(flows.size() == kept);
   CHECK(journal->plan(flows.front()).empty());
+  CHECK(journal->learned().value().empty());
+  CHECK(journal->keep_learned("[]").error().code == ErrorCode::disk_full);
   REQUIRE(journal->remove(flows.front().id).has_value());
   REQUIRE(journal->insert(record_of("fl-1", {})).has_value());
 }
@@ -202,6 +207,17 @@ TEST_CASE("a flow that is done leaves its outputs, and no events") {
   CHECK(journal->outputs("fl-1").value() == "{\"r\":1}");
   CHECK(journal->events("fl-1").value().empty());
   CHECK(journal->body("fl-2").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("what flows have learned stays, and the newest counts") {
+  const tests::Scratch folder;
+  {
+    const auto journal = journal_in(folder);
+    CHECK(journal->learned().value().empty());
+    REQUIRE(journal->keep_learned("{\"variants\":[]}").has_value());
+    REQUIRE(journal->keep_learned("{\"variants\":[1]}").has_value());
+  }
+  CHECK(journal_in(folder)->learned().value() == "{\"variants\":[1]}");
 }
 
 TEST_CASE("what does not fit is not there at all, and what was there stays") {

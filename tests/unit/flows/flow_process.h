@@ -114,6 +114,14 @@ class Process {
               .call = {.run = 0, .number = call.number}, .outcome = outcome, .message = "so"}});
     bring(std::move(arrivals));
   }
+  /// Well, and its function took so long.
+  void end(const FlowCall& call, std::chrono::nanoseconds run_time) {
+    flow::Answered answer = answer_of(call);
+    answer.run_time = run_time;
+    std::vector<Arrival> arrivals;
+    arrivals.emplace_back(CallEnded{.flow = call.flow, .event = std::move(answer)});
+    bring(std::move(arrivals));
+  }
   void end_all() {
     while (!calls.open.empty()) end_one();
   }

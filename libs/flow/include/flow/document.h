@@ -77,7 +77,9 @@ struct Node {
   Step each;                // map: one piece; master: a piece of work; divide: solves
   Step merge;               // map; master: gathers; divide: combines
   Step if_true, if_false;   // if
-  Step until;               // map, iterate
+  /// call, map, reduce, iterate: functions of which each does what `function` or `each` does.
+  std::vector<Word> variants;
+  Step until;  // map, iterate
   Until ends = Until::never;
   Word file;                // flow: where its document is
   std::uint32_t fan = 16;   // reduce: elements of a group, 2 to 65536

@@ -28,6 +28,7 @@
 #include "flow/devices.h"
 #include "flow/plan.h"
 #include "flow/values.h"
+#include "flow/variants.h"
 #include "foundation/result.h"
 
 namespace orchid::flow {
@@ -78,6 +79,8 @@ struct Advice {
   /// Of a node that chooses between cores and GPUs (PlannedNode::cores_of_call), which starts no
   /// call before this is said.
   std::optional<Devices> devices{};
+  /// Of a node that tries variants (PlannedNode::chooses_variant), by devices; as above.
+  std::vector<VariantTurns> variants{};
   /// Of a node that has not begun: its code, and the objects that it will be given as far as they
   /// are there, are brought to where it may run. Counts up as more of them are there; 0: nothing is
   /// said.
@@ -312,6 +315,8 @@ class Engine {
   void start_call(std::uint32_t node);
   [[nodiscard]] bool can_start(std::uint32_t node) const;
   [[nodiscard]] std::optional<Device> next_device(std::uint32_t node) const;  // engine_devices.cpp
+  [[nodiscard]] bool awaits_variant(std::uint32_t node) const;                // engine_variants.cpp
+  const PlannedCall& next_function(std::uint32_t node, const Work& work, Device device);
   void queue(std::uint32_t node);
   void pump();
 

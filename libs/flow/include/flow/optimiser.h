@@ -14,6 +14,7 @@
 
 #include "flow/engine.h"
 #include "flow/plan.h"
+#include "flow/variants.h"
 #include "foundation/result.h"
 #include "protocol/data_id.h"
 
@@ -59,6 +60,9 @@ struct ReadyNode {
   std::string host_kind{};          // that its calls must run on; empty: any
   /// That its calls are given, as far as they have been looked at. A library does not see them.
   std::vector<ObjectSituation> data{};
+  /// Of its function, for calls on each device that they may have; empty: there is no choice. A
+  /// library does not see them.
+  std::vector<VariantChoice> variants{};
 };
 
 /// A node that has not begun, and takes what one that runs will give.

@@ -17,6 +17,7 @@ struct OutlookOptions {
   std::vector<Value> inputs;               // as the plan has them; null: not known
   std::vector<ObjectSituation> objects{};  // of these, as far as they are known
   std::vector<HostSituation> hosts{};      // none: not known
+  std::vector<KeptVariants> kept{};        // what flows before have learned
 };
 
 struct NodeOutlook {

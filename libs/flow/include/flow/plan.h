@@ -48,6 +48,9 @@ struct PlannedNode {
   std::vector<PlannedPort> ports;
   PlannedCall main;  // call, reduce, iterate, each of a map; if: when it is true; see Node::each
   PlannedCall partition, merge, if_false, until;
+  std::vector<PlannedCall> variants;  // of `main`: any of them may be called in its place
+  /// The flow is optimised by `grid`, and there are variants.
+  bool chooses_variant = false;
   /// map: a call is given a span of pieces, as many as suits; otherwise one piece.
   bool in_runs = false;
   /// iterate: its function is a step function, whose batches may do so much.
@@ -118,6 +121,8 @@ struct Plan {
 
 /// Sets PlannedNode::cores_of_call.
 void find_choices_of_devices(Plan& plan);
+/// Sets PlannedNode::chooses_variant.
+void find_choices_of_variants(Plan& plan);
 
 /// What to call for a function of the plan.
 [[nodiscard]] const std::string& exact_name(const Plan& plan, const std::string& function);

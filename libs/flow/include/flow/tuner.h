@@ -19,6 +19,7 @@
 namespace orchid::flow {
 
 class KnownObjects;
+class VariantBook;
 
 /// Owned by one thread. The plan outlives it.
 class Tuner {
@@ -43,6 +44,11 @@ class Tuner {
   [[nodiscard]] bool may_want_objects() const { return !to_look_at_.empty(); }
   /// What was found of them.
   void see_objects(std::vector<ObjectSituation> objects);
+
+  /// What flows before this one have learned of variants, before it begins; and what they and it
+  /// have learned of those that it has run.
+  void set_kept(std::vector<KeptVariants> kept);
+  [[nodiscard]] std::vector<KeptVariants> learned() const;
 
   struct Room {
     std::uint32_t workers = 1;
@@ -69,11 +75,14 @@ class Tuner {
     bool gives_data = false;
     std::vector<DataId> data{};
     Device device = Device::any;
+    std::optional<std::uint32_t> variant{};  // of the node's function, if it tries them
     Time started{};
   };
   void add_coming(const Engine& engine, Situation& all) const;
   void find_running(const Engine& engine);
   void begins(std::uint32_t node);
+  void starts(const StartCall& start, Time now);
+  std::optional<Open> closes(std::uint64_t number);
   void look_at(std::uint32_t node);
   void look_behind(std::uint32_t node);
   [[nodiscard]] bool is_awaited(const Engine& engine) const;
@@ -87,6 +96,7 @@ class Tuner {
   const Plan& plan_;
   std::vector<std::unique_ptr<Optimiser>> optimisers_;
   std::unique_ptr<KnownObjects> objects_;
+  std::unique_ptr<VariantBook> variants_;
   bool objects_changed_ = false;
   std::vector<bool> is_given_data_;  // by node
   /// Of those, the ones at whose ports there may be objects that it does not know.

@@ -21,6 +21,7 @@ std::unique_ptr<Optimiser> make_optimiser(const PlannedOptimiser& planned) {
   if (planned.name == "granularity") return make_granularity();
   if (planned.name == "device") return make_device();
   if (planned.name == "prefetch") return make_prefetch();
+  if (planned.name == "grid") return make_grid();
   if (planned.name == "power") {
     const auto option = [&planned](const char* name) {
       const auto found = planned.options.find(name);

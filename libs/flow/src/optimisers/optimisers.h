@@ -10,6 +10,7 @@ namespace orchid::flow {
 [[nodiscard]] std::unique_ptr<Optimiser> make_device();
 [[nodiscard]] std::unique_ptr<Optimiser> make_granularity();
 [[nodiscard]] std::unique_ptr<Optimiser> make_prefetch();
+[[nodiscard]] std::unique_ptr<Optimiser> make_grid();
 /// `watts`: the bound of all hosts together. `watts_per_core`: what a core that works draws on
 /// hosts of which nothing else is known.
 [[nodiscard]] std::unique_ptr<Optimiser> make_power(double watts, double watts_per_core);

@@ -64,6 +64,9 @@ struct FlowNodeOptions {
   unsigned window = 0;  // calls that run at once; 0: any
   std::chrono::milliseconds deadline{0};  // of each call; 0: the platform's
   FlowRetry retry{};
+  /// Functions that do the same as the node's own, of which the optimiser `grid` finds the fastest.
+  /// Of call, map (of its `each`), reduce and iterate.
+  std::vector<std::string> variants{};
   std::string host_kind{};  // of the hosts that its calls run on: "cpu", "gpu", "dpu"; empty: any
   std::string device{};     // of their workers: "cores", "gpu"; empty: as functions prefer
   std::string cluster{};    // of these hosts: its batch system's name; empty: any

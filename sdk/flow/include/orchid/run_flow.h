@@ -101,6 +101,9 @@ struct FlowRunOptions {
   std::function<void(const std::string& state)> keep{};
   std::chrono::milliseconds keep_every{60'000};
   std::string state{};  // from where it goes on; then no inputs are given
+  /// A file that keeps what the optimiser `grid` has learned of variants, for the next run; it may
+  /// be lost, and flows may share it. Empty: nothing is kept.
+  std::filesystem::path variants{};
 };
 
 enum class FlowOutcome : std::uint8_t { done, failed, cancelled };
