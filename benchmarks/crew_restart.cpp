@@ -77,9 +77,10 @@ int run(Bench& bench, bool at_hosts) {
       second.emplace(
           tests::LocalExecutor::Options{.programs = PROGRAMS, .spare = 1, .remote = true});
     tests::LocalExecutor executor({.programs = PROGRAMS, .spare = 1, .remote = at_hosts});
-    Crew crew = tests::take_crew(second ? std::make_unique<tests::ExecutorCrews>(executor, *second)
-                                        : std::make_unique<tests::ExecutorCrews>(executor),
-                                 wanted);
+    Crew crew = tests::take_crew(
+        second ? std::make_unique<tests::ExecutorCrews>(executor, std::vector{&*second})
+               : std::make_unique<tests::ExecutorCrews>(executor),
+        wanted);
     measure(bench, crew, module,
             std::to_string(members) + " members" + (at_hosts ? " at two executors" : ""));
   }

@@ -35,6 +35,9 @@ namespace orchid::flows {
 namespace {
 
 constexpr int exit_failed = 3;
+constexpr std::chrono::milliseconds longest_dial{10'000};
+/// By the one thread of all calls that are tried quickly.
+constexpr std::chrono::milliseconds quick_dial{100};
 /// Calls under way of all flows.
 constexpr std::size_t most_calls = 128;
 /// Of its memory: what flows hold, and the stacks of its threads.
@@ -85,11 +88,12 @@ int run(const Arguments& arguments) {
   const std::string templates = template_list(folders_of(arguments));
   Arrivals arrivals;
   GatewayLink gateway(UniqueFd(arguments.socket), arrivals);
-  const ClientOptions way{.connect = [&gateway] { return gateway.dial(); }};
+  const ClientOptions way{.connect = [&gateway] { return gateway.dial(longest_dial); }};
+  const ClientOptions quick_way{.connect = [&gateway] { return gateway.dial(quick_dial); }};
   Client client(way);
   if (auto confined = confine_this_process(); !confined) return cannot_start(confined.error());
   gateway.start();
-  CallMaker calls({.client = client, .arrivals = arrivals, .way = way}, most_calls);
+  CallMaker calls({.client = client, .arrivals = arrivals, .way = quick_way}, most_calls);
   BackgroundThread checks;
   BackgroundThread looks;
   const SystemClock clock;

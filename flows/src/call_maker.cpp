@@ -73,42 +73,55 @@ void CallMaker::begin_some() {
     ++under_way_;
     FlowCall next = std::move(waiting_.front());
     waiting_.pop_front();
-    running_.insert_or_assign(Name(next.flow, next.number), Wish::answer);
     begin(std::move(next));
   }
 }
 
 void CallMaker::begin(FlowCall call) {
-  const auto shared = std::make_shared<const FlowCall>(std::move(call));
-  if (shared->keeps) return hand_over(shared);
+  const auto begun = std::make_shared<const Begun>(Begun{std::move(call), ++begun_});
+  const FlowCall& made = begun->call;
+  running_.insert_or_assign(Name(made.flow, made.number), Running{.instance = begun->instance});
+  if (made.keeps) return hand_over(begun);
   quick_->start(
-      shared->function, shared->input, options_for(*shared),
-      [this, shared](std::optional<Reply> reply) { ended_quickly(shared, std::move(reply)); });
+      made.function, made.input, options_for(made),
+      [this, begun](std::optional<Reply> reply) { ended_quickly(begun, std::move(reply)); });
 }
 
-void CallMaker::hand_over(CallPointer call) {
-  handed_over_.push_back(std::move(call));
+void CallMaker::hand_over(BegunPointer begun) {
+  handed_over_.push_back(std::move(begun));
   if (idle_ < handed_over_.size() && threads_.size() < most_)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   more_.notify_one();
 }
 
-void CallMaker::ended_quickly(const CallPointer& call, std::optional<Reply> reply) {
+CallMaker::Wish CallMaker::wish_now(const Begun& begun) const {
+  const auto found = running_.find({begun.call.flow, begun.call.number});
+  const bool is_own = found != running_.end() && found->second.instance == begun.instance;
+  return is_own ? found->second.wish : Wish::forget;
+}
+
+/// There is room for another one.
+void CallMaker::end(const Begun& begun) {
+  const auto found = running_.find({begun.call.flow, begun.call.number});
+  if (found != running_.end() && found->second.instance == begun.instance) running_.erase(found);
+  --under_way_;
+  begin_some();
+}
+
+void CallMaker::ended_quickly(const BegunPointer& begun, std::optional<Reply> reply) {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = running_.find({call->flow, call->number});
-    const bool is_wanted = found != running_.end() && found->second != Wish::forget;
-    if (is_wanted && !reply) return hand_over(call);
-    if (!is_wanted || found->second == Wish::cancel) reply.reset();
-    if (found != running_.end()) running_.erase(found);
-    --under_way_;
-    begin_some();
+    const Wish wish = wish_now(*begun);
+    if (wish != Wish::forget && !reply) return hand_over(begun);
+    if (wish != Wish::answer) reply.reset();
+    end(*begun);
   }
-  if (reply)
-    arrivals_.put(CallEnded{.flow = call->flow,
-                            .event = flow::Answered{.call = {.run = 0, .number = call->number},
-                                                    .output = std::move(reply->output),
-                                                    .run_time = reply->timing.run}});
+  if (!reply) return;
+  const FlowCall& call = begun->call;
+  arrivals_.put(CallEnded{.flow = call.flow,
+                          .event = flow::Answered{.call = {.run = 0, .number = call.number},
+                                                  .output = std::move(reply->output),
+                                                  .run_time = reply->timing.run}});
 }
 
 void CallMaker::stop(const std::string& flow, std::uint64_t number) {
@@ -116,15 +129,15 @@ void CallMaker::stop(const std::string& flow, std::uint64_t number) {
   std::erase_if(waiting_,
                 [&](const FlowCall& one) { return one.flow == flow && one.number == number; });
   if (const auto found = running_.find({flow, number}); found != running_.end())
-    found->second = Wish::cancel;
+    found->second.wish = Wish::cancel;
 }
 
 void CallMaker::forget(const std::string& flow) {
   preparations_.forget(flow);
   const std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const FlowCall& one) { return one.flow == flow; });
-  for (auto& [name, wish] : running_)
-    if (name.first == flow && wish == Wish::answer) wish = Wish::forget;
+  for (auto& [name, running] : running_)
+    if (name.first == flow && running.wish == Wish::answer) running.wish = Wish::forget;
 }
 
 void CallMaker::work(const std::stop_token& stop) {
@@ -134,29 +147,28 @@ void CallMaker::work(const std::stop_token& stop) {
     more_.wait(lock, [&] { return !handed_over_.empty() || stop.stop_requested(); });
     --idle_;
     if (stop.stop_requested()) return;
-    const CallPointer next = std::move(handed_over_.front());
+    const BegunPointer next = std::move(handed_over_.front());
     handed_over_.pop_front();
     lock.unlock();
     make(*next, stop);
     lock.lock();
-    running_.erase({next->flow, next->number});
-    --under_way_;
-    begin_some();
+    end(*next);
   }
 }
 
-void CallMaker::make(const FlowCall& call, const std::stop_token& stop) {
-  auto event = this->call(call, stop);
-  if (event && wish_for(call, stop) == Wish::answer)
-    arrivals_.put(CallEnded{.flow = call.flow, .event = std::move(*event)});
+void CallMaker::make(const Begun& begun, const std::stop_token& stop) {
+  auto event = call(begun, stop);
+  if (event && wish_for(begun, stop) == Wish::answer)
+    arrivals_.put(CallEnded{.flow = begun.call.flow, .event = std::move(*event)});
 }
 
-std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop_token& stop) {
-  if (call.keeps) return keep(call, stop);
+std::optional<flow::Event> CallMaker::call(const Begun& begun, const std::stop_token& stop) {
+  const FlowCall& call = begun.call;
+  if (call.keeps) return keep(begun, stop);
   InvokeOptions options = options_for(call);
   // False would cancel the call, which goes on when it is only forgotten.
   options.watch = [&](const InvocationStatus&) {
-    switch (wish_for(call, stop)) {
+    switch (wish_for(begun, stop)) {
       case Wish::answer:
         return true;
       case Wish::cancel:
@@ -181,21 +193,22 @@ std::optional<flow::Event> CallMaker::call(const FlowCall& call, const std::stop
         auto told = flow::wait_for_data(client_, {.given = call.data, .kept = call.kept},
                                         std::move(failed), [&] {
                                           pause(longest_pause, stop);
-                                          return wish_for(call, stop) == Wish::answer;
+                                          return wish_for(begun, stop) == Wish::answer;
                                         });
         if (!told) return std::nullopt;
         return std::move(*told);
       }
     }
     pause(wait, stop);
-    if (wish_for(call, stop) != Wish::answer) return std::nullopt;
+    if (wish_for(begun, stop) != Wish::answer) return std::nullopt;
   }
 }
 
-std::optional<flow::Event> CallMaker::keep(const FlowCall& call, const std::stop_token& stop) {
+std::optional<flow::Event> CallMaker::keep(const Begun& begun, const std::stop_token& stop) {
+  const FlowCall& call = begun.call;
   const flow::CallId id{.run = 0, .number = call.number};
   const auto give_up = std::chrono::steady_clock::now() + flow::keep_patience;
-  for (milliseconds wait = first_pause; wish_for(call, stop) == Wish::answer;
+  for (milliseconds wait = first_pause; wish_for(begun, stop) == Wish::answer;
        wait = std::min(2 * wait, longest_pause)) {
     if (auto told = flow::try_to_keep(client_, id, call.data.at(0), give_up)) return told;
     pause(wait, stop);
@@ -203,13 +216,10 @@ std::optional<flow::Event> CallMaker::keep(const FlowCall& call, const std::stop
   return std::nullopt;
 }
 
-CallMaker::Wish CallMaker::wish_for(const FlowCall& call, const std::stop_token& stop) {
+CallMaker::Wish CallMaker::wish_for(const Begun& begun, const std::stop_token& stop) {
   if (stop.stop_requested()) return Wish::forget;
   const std::lock_guard lock(mutex_);
-  // Two threads have the same call when it was asked for again after it was forgotten: the first of
-  // them has brought its answer.
-  const auto found = running_.find({call.flow, call.number});
-  return found == running_.end() ? Wish::forget : found->second;
+  return wish_now(begun);
 }
 
 /// Or until the process ends.

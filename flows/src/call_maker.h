@@ -66,7 +66,7 @@ class CallMaker final : public FlowCaller {
   struct Parts {
     Client& client;
     Arrivals& arrivals;
-    const ClientOptions& way;  // the client's
+    const ClientOptions& way;  // the client's; its `connect` waits for moments only
   };
   /// The client and the arrivals outlive it.
   CallMaker(const Parts& parts, std::size_t most)
@@ -87,21 +87,33 @@ class CallMaker final : public FlowCaller {
 
  private:
   enum class Wish : std::uint8_t { answer, cancel, forget };
-  using Name = std::pair<std::string, std::uint64_t>;   // flow, number
-  using CallPointer = std::shared_ptr<const FlowCall>;  // a callback's, which is copied
+  using Name = std::pair<std::string, std::uint64_t>;  // flow, number
+  /// A call that is under way. The same call is begun twice when it was forgotten and started again
+  /// meanwhile: then only the newer one counts.
+  struct Begun {
+    FlowCall call;
+    std::uint64_t instance = 0;
+  };
+  using BegunPointer = std::shared_ptr<const Begun>;  // a callback's, which is copied
+  struct Running {
+    Wish wish = Wish::answer;
+    std::uint64_t instance = 0;
+  };
 
   // With mutex_ held.
   void begin_some();
   void begin(FlowCall call);
-  void hand_over(CallPointer call);
+  void hand_over(BegunPointer begun);
+  [[nodiscard]] Wish wish_now(const Begun& begun) const;
+  void end(const Begun& begun);
 
-  void ended_quickly(const CallPointer& call, std::optional<Reply> reply);
+  void ended_quickly(const BegunPointer& begun, std::optional<Reply> reply);
   void work(const std::stop_token& stop);
-  void make(const FlowCall& call, const std::stop_token& stop);
+  void make(const Begun& begun, const std::stop_token& stop);
   /// Nothing: nobody wants it any more.
-  [[nodiscard]] std::optional<flow::Event> call(const FlowCall& call, const std::stop_token& stop);
-  [[nodiscard]] std::optional<flow::Event> keep(const FlowCall& call, const std::stop_token& stop);
-  [[nodiscard]] Wish wish_for(const FlowCall& call, const std::stop_token& stop);
+  [[nodiscard]] std::optional<flow::Event> call(const Begun& begun, const std::stop_token& stop);
+  [[nodiscard]] std::optional<flow::Event> keep(const Begun& begun, const std::stop_token& stop);
+  [[nodiscard]] Wish wish_for(const Begun& begun, const std::stop_token& stop);
   void pause(std::chrono::milliseconds time, const std::stop_token& stop);
 
   Client& client_;
@@ -113,11 +125,12 @@ class CallMaker final : public FlowCaller {
   std::condition_variable more_;  // to do for threads
   /// Apart, and told nothing: a thread that pauses has a call, and takes no other one.
   std::condition_variable_any pausing_;
-  std::deque<FlowCall> waiting_;  // guarded by mutex_, as all below
-  std::map<Name, Wish> running_;  // those that are under way
+  std::deque<FlowCall> waiting_;     // guarded by mutex_, as all below
+  std::map<Name, Running> running_;  // those that are under way
+  std::uint64_t begun_ = 0;          // so far
   std::size_t under_way_ = 0;
-  std::deque<CallPointer> handed_over_;  // of these
-  std::size_t idle_ = 0;                 // threads
+  std::deque<BegunPointer> handed_over_;  // of these
+  std::size_t idle_ = 0;                  // threads
   std::vector<std::jthread> threads_;
   std::optional<flow::QuickCalls> quick_;  // it calls us
 };

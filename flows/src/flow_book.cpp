@@ -55,9 +55,7 @@ Result<void> FlowBook::restore() {
 
 /// From its plan, or else from what was submitted, which takes much longer.
 Result<ReadyFlow> FlowBook::read(const FlowRecord& record) {
-  const auto bytes = parts_.journal.plan(record.id);
-  if (!bytes) return fail(bytes.error());
-  if (auto stored = flow::parse_plan_bytes(*bytes))
+  if (auto stored = flow::parse_plan_bytes(parts_.journal.plan(record)))
     return ReadyFlow{.plan = std::move(stored->plan), .inputs = std::move(stored->inputs)};
   auto body = parts_.journal.body(record.id);
   if (!body) return fail(std::move(body.error()));

@@ -10,6 +10,7 @@
 #include "flow/decision_text.h"
 #include "foundation/files.h"
 #include "foundation/numbers.h"
+#include "protocol/digest.h"
 
 namespace orchid::flows {
 namespace {
@@ -34,9 +35,12 @@ CREATE TABLE events (
 constexpr const char* learned_table =
     "CREATE TABLE IF NOT EXISTS learned (number INTEGER PRIMARY KEY, variants TEXT NOT NULL)";
 
-// Older programs leave it alone, and may leave plans of flows in it that have gone.
+// Older programs leave it alone: then it has plans of flows that have gone, or whose functions have
+// changed since, which the digest of these tells.
 constexpr const char* table_of_plans =
-    "CREATE TABLE IF NOT EXISTS plans (flow TEXT PRIMARY KEY, bytes BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS plans "
+    "(flow TEXT PRIMARY KEY, functions TEXT NOT NULL, bytes BLOB NOT NULL)";
+constexpr const char* forget_plans_of_the_gone =
     "DELETE FROM plans WHERE flow NOT IN (SELECT id FROM flows WHERE done IS NULL)";
 
 /// As the file has them: the alternatives of flow::Event.
@@ -153,14 +157,27 @@ Result<void> FlowJournal::prepare(ByteCount most) {
   }
   if (version > layout)
     return fail(ErrorCode::bad_configuration, "the file of flows is of a newer orchid-flows");
-  return in_transaction([&]() -> Result<void> {
+  auto prepared = in_transaction([&]() -> Result<void> {
     if (version == 0)
       if (auto made = database_->execute(tables); !made) return made;
-    if (auto made = database_->execute(learned_table); !made) return made;
-    if (auto made = database_->execute(table_of_plans); !made) return made;
     // Writes in any case: from now on all of its files are open.
     return database_->execute("PRAGMA user_version=1");
   });
+  if (!prepared) return prepared;
+  return prepare_later_tables();
+}
+
+/// A full file of before there were these may have no room for them, and is read without.
+Result<void> FlowJournal::prepare_later_tables() {
+  auto learned = in_transaction([&] { return database_->execute(learned_table); });
+  if (!learned && learned.error().code != ErrorCode::disk_full) return learned;
+  has_learned_ = learned.has_value();
+  auto made = in_transaction([&] { return database_->execute(table_of_plans); });
+  if (!made && made.error().code != ErrorCode::disk_full) return made;
+  has_plans_ = made.has_value();
+  if (has_plans_)
+    (void)in_transaction([&] { return database_->execute(forget_plans_of_the_gone); });
+  return {};
 }
 
 template <typename Work>
@@ -176,11 +193,20 @@ Result<void> FlowJournal::in_transaction(Work work) {
 }
 
 Result<void> FlowJournal::insert(const FlowRecord& flow) {
+  if (has_plans_ && !flow.plan.empty())
+    if (auto kept = insert(flow, flow.plan); kept || kept.error().code != ErrorCode::disk_full)
+      return kept;
+  return insert(flow, {});
+}
+
+Result<void> FlowJournal::insert(const FlowRecord& flow, std::span<const std::byte> plan) {
   return in_transaction([&]() -> Result<void> {
-    if (!flow.plan.empty()) {
-      auto kept = database_->prepare("INSERT INTO plans VALUES (?, ?)")
+    if (!plan.empty()) {
+      const std::string functions = digest_of(as_bytes(flow.functions));
+      auto kept = database_->prepare("INSERT INTO plans VALUES (?, ?, ?)")
                       .bind(std::string_view(flow.id))
-                      .bind(std::span<const std::byte>(flow.plan))
+                      .bind(std::string_view(functions))
+                      .bind(plan)
                       .run();
       if (!kept) return kept;
     }
@@ -215,6 +241,7 @@ Result<void> FlowJournal::append_one(const JournalEntry& entry) {
 }
 
 Result<void> FlowJournal::forget_plan(const std::string& flow) {
+  if (!has_plans_) return {};
   return database_->prepare("DELETE FROM plans WHERE flow = ?").bind(std::string_view(flow)).run();
 }
 
@@ -268,6 +295,7 @@ Result<void> FlowJournal::remove(const std::string& flow) {
 }
 
 Result<std::string> FlowJournal::learned() {
+  if (!has_learned_) return std::string();
   Statement row = database_->prepare("SELECT variants FROM learned WHERE number = 1");
   auto found = row.step();
   if (!found) return fail(std::move(found.error()));
@@ -275,6 +303,8 @@ Result<std::string> FlowJournal::learned() {
 }
 
 Result<void> FlowJournal::keep_learned(std::string_view json) {
+  if (!has_learned_)
+    return fail(explained({.code = ErrorCode::disk_full, .message = "there is no table for it"}));
   return in_transaction([&] {
     return database_->prepare("INSERT OR REPLACE INTO learned VALUES (1, ?)").bind(json).run();
   });
@@ -312,11 +342,12 @@ Result<std::vector<std::byte>> FlowJournal::body(const std::string& flow) {
   return row.blob(0);
 }
 
-Result<std::vector<std::byte>> FlowJournal::plan(const std::string& flow) {
-  Statement row = database_->prepare("SELECT bytes FROM plans WHERE flow = ?");
-  auto found = row.bind(std::string_view(flow)).step();
-  if (!found) return fail(std::move(found.error()));
-  return *found ? row.blob(0) : std::vector<std::byte>{};
+std::vector<std::byte> FlowJournal::plan(const FlowRecord& flow) {
+  if (!has_plans_) return {};
+  Statement row = database_->prepare("SELECT bytes FROM plans WHERE flow = ? AND functions = ?");
+  const std::string functions = digest_of(as_bytes(flow.functions));
+  auto found = row.bind(std::string_view(flow.id)).bind(std::string_view(functions)).step();
+  return found && *found ? row.blob(0) : std::vector<std::byte>{};
 }
 
 Result<std::string> FlowJournal::outputs(const std::string& flow) {

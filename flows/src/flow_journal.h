@@ -80,8 +80,8 @@ class FlowJournal {
   /// Without their bodies and plans, oldest first.
   [[nodiscard]] Result<std::vector<FlowRecord>> flows();
   [[nodiscard]] Result<std::vector<std::byte>> body(const std::string& flow);
-  /// Of the functions that the flow calls now. Empty: it was not written down.
-  [[nodiscard]] Result<std::vector<std::byte>> plan(const std::string& flow);
+  /// Of the functions that the flow calls now. Empty: it is not there, or cannot be read.
+  [[nodiscard]] std::vector<std::byte> plan(const FlowRecord& flow);
   /// In order.
   [[nodiscard]] Result<std::vector<JournalEvent>> events(const std::string& flow);
   /// Of a flow that is done.
@@ -93,9 +93,13 @@ class FlowJournal {
   template <typename Work>
   [[nodiscard]] Result<void> in_transaction(Work work);
   [[nodiscard]] Result<void> append_one(const JournalEntry& entry);
+  [[nodiscard]] Result<void> prepare_later_tables();
+  [[nodiscard]] Result<void> insert(const FlowRecord& flow, std::span<const std::byte> plan);
   [[nodiscard]] Result<void> forget_plan(const std::string& flow);
 
   std::unique_ptr<Database> database_;
+  bool has_plans_ = false;  // there is a table of them
+  bool has_learned_ = false;
 };
 
 }  // namespace orchid::flows

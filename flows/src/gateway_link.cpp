@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <chrono>
 #include <utility>
 
 #include "foundation/files.h"
@@ -12,7 +11,6 @@
 namespace orchid::flows {
 namespace {
 
-constexpr std::chrono::seconds longest_dial{10};
 constexpr int send_wait_ms = 1'000;
 constexpr int send_tries = 30;
 
@@ -64,10 +62,19 @@ bool GatewayLink::take(Packet packet) {
   return true;
 }
 
-int GatewayLink::dial() {
-  send(FlowDial{}, {});
+int GatewayLink::dial(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
-  if (!connected_.wait_for(lock, longest_dial, [this] { return !connections_.empty(); })) return -1;
+  if (given_up_ > 0) {
+    --given_up_;  // what somebody else has asked for is there, or comes
+  } else {
+    lock.unlock();
+    send(FlowDial{}, {});
+    lock.lock();
+  }
+  if (!connected_.wait_for(lock, patience, [this] { return !connections_.empty(); })) {
+    ++given_up_;
+    return -1;
+  }
   UniqueFd connection = std::move(connections_.front());
   connections_.pop_front();
   return connection.release();

@@ -1,7 +1,9 @@
 // gateway_link.h: the socket with which the gateway has started this process: requests come over it
 // and answers go, and so do connections over which this process is its tenant.
 #pragma once
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <mutex>
 #include <string_view>
@@ -26,8 +28,8 @@ class GatewayLink {
 
   /// Requests arrive from now on, and at last that the gateway has gone.
   void start();
-  /// A descriptor, which is the caller's; -1: none came within 10 s.
-  [[nodiscard]] int dial();
+  /// A descriptor, which is the caller's; -1: none came within `patience`.
+  [[nodiscard]] int dial(std::chrono::milliseconds patience);
   void answer(FlowAnswer answer, std::string_view content = {});
 
  private:
@@ -41,6 +43,7 @@ class GatewayLink {
   std::mutex mutex_;
   std::condition_variable connected_;
   std::deque<UniqueFd> connections_;  // guarded by mutex_; that were asked for and not taken
+  std::size_t given_up_ = 0;          // guarded by mutex_; dials whose connection nobody waits for
   std::thread receiver_;
 };
 

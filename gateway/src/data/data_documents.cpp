@@ -31,6 +31,12 @@ std::set<std::string> hosts_of(const std::vector<DataHolder>& holders) {
   return hosts;
 }
 
+std::set<std::string> executors_of(const std::vector<DataHolder>& holders) {
+  std::set<std::string> executors;
+  for (const DataHolder& holder : holders) executors.insert(holder.executor.value());
+  return executors;
+}
+
 Json describe(const DataObject& object, const DataMoment& moment) {
   Json json{
       {"id", to_string(object.id)},
@@ -43,6 +49,7 @@ Json describe(const DataObject& object, const DataMoment& moment) {
       {"expires",
        object.expires == MonotonicTime::max() ? Json() : Json(wall_time(object.expires, moment))},
       {"hosts", hosts_of(object.holders)},
+      {"executors", executors_of(object.holders)},
       {"arriving_at", hosts_of(object.arriving)},
       {"copies", object.holders.size()},
       {"copies_wanted", object.copies},

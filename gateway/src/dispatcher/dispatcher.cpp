@@ -72,17 +72,13 @@ std::shared_ptr<const FunctionVersion> Dispatcher::next_coming(MonotonicTime now
   return coming_.empty() || waiting_count_ > 0 ? nullptr : coming_.front().version;
 }
 
-/// By workers that are idle now; where there is none one more is asked for, once. While calls wait
-/// they have the next worker.
+/// By workers that are idle now; for the oldest that is left one more is asked for, once. While
+/// calls wait they have the next worker.
 void Dispatcher::load_coming(MonotonicTime now) {
-  while (const auto next = next_coming(now)) {
-    if (load_at_idle_place(next)) {
-      coming_.pop_front();
-      continue;
-    }
-    if (!std::exchange(coming_.front().is_asked_for, true)) supply_.spare_worker(options_.id);
-    return;
-  }
+  if (next_coming(now) == nullptr) return;
+  std::erase_if(coming_, [this](const Coming& one) { return load_at_idle_place(one.version); });
+  if (!coming_.empty() && !std::exchange(coming_.front().is_asked_for, true))
+    supply_.spare_worker(options_.id);
 }
 
 /// False: there is none for it.

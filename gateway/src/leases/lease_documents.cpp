@@ -73,6 +73,7 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
   Json workers = Json::array();
   for (const WorkerGrant& grant : lease.workers) {
     Json worker{{"lease", to_string(grant.lease)},
+                {"executor", grant.executor.value()},
                 {"node", grant.node},
                 {"boot_id", grant.boot_id},
                 {"lane_socket", grant.lane_socket},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -79,6 +80,11 @@ std::vector<Words> lies(const Hello& hello) {
           as_words(old)};
 }
 
+/// Who hears nothing more waits to the end, which is only then to come soon.
+std::chrono::seconds patience_with(const Words& words) {
+  return std::chrono::seconds(words.empty() ? 5 : 20);
+}
+
 }  // namespace
 
 TEST_CASE("who listens at the address of a member and is none gets a hello without a key") {
@@ -86,7 +92,7 @@ TEST_CASE("who listens at the address of a member and is none gets a hello witho
   const std::size_t count = lies({}).size();
   for (std::size_t which = 0; which < count; ++which) {
     CAPTURE(which);
-    Party party(1, ask_round, pass_on, std::chrono::seconds(3));
+    Party party(1, ask_round, pass_on, patience_with(lies({}).at(which)));
     auto liar = listen_tcp("127.0.0.1:0");
     REQUIRE(liar.has_value());
     PartyPorts told = party.ports;
@@ -107,6 +113,22 @@ TEST_CASE("who listens at the address of a member and is none gets a hello witho
   }
 }
 
+TEST_CASE("a member of another version hears which one this is, and no more") {
+  Party party(2, ask_round, pass_on);
+  const UniqueFd newer = connect_quietly(party.ports.of[1]);
+  pollfd writable{.fd = newer.get(), .events = POLLOUT, .revents = 0};
+  REQUIRE(::poll(&writable, 1, 5000) == 1);
+  tell(newer.get(), as_words(make_crew_hello(own_key(), crew_version + 1).value()));
+  party.start();  // its peer is not kept out by that
+  const Words heard = hear_out(newer.get());
+  REQUIRE(heard.size() == sizeof(Welcome));
+  Welcome welcome;
+  std::copy(heard.begin(), heard.end(), writable_bytes_of(welcome).begin());
+  CHECK(welcome.magic == crew_magic);
+  CHECK(welcome.version == crew_version);
+  CHECK(party.ends_well());
+}
+
 TEST_CASE("who says the hello of a member again hears nothing that tells how to reach its UCX") {
   // The last one answers to another welcome.
   const Hello hello = make_crew_hello(own_key()).value();
@@ -114,7 +136,7 @@ TEST_CASE("who says the hello of a member again hears nothing that tells how to 
   const Words late = as_words(greeting.thanks(greeting.welcome().value()).value());
   for (const Words& more : {Words{}, pattern(32, 1), pattern(5000, 2), late}) {
     CAPTURE(more.size());
-    Party party(1, ask_round, pass_on, std::chrono::seconds(3));
+    Party party(1, ask_round, pass_on, patience_with(more));
     const UniqueFd thief = connect_quietly(party.ports.of[1]);
     pollfd writable{.fd = thief.get(), .events = POLLOUT, .revents = 0};
     REQUIRE(::poll(&writable, 1, 5000) == 1);

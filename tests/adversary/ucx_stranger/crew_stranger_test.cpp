@@ -67,9 +67,7 @@ std::vector<std::byte> hello_with(const ConnectionKey& key, const HelloMagic& ma
   return words_of({.magic = magic, .version = version, .key = key});
 }
 std::vector<std::byte> newer_hello_with(const ConnectionKey& key) {
-  Hello hello = make_crew_hello(key).value();
-  hello.version = crew_version + 1;
-  return words_of(hello);
+  return words_of(make_crew_hello(key, crew_version + 1).value());
 }
 ConnectionKey key_of_pair(std::uint32_t one, std::uint32_t other) {
   return crew_pair_key(party_secret, one, other).value();

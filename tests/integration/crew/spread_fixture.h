@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "crew_fixture.h"
 #include "named_data.h"
@@ -33,6 +34,8 @@ struct SpreadFixture {
 
  public:
   FarExecutor second{remote()};
+  std::unique_ptr<FarExecutor> third;  // another one of the second one's host; null: there is none
+  void start_third() { third = std::make_unique<FarExecutor>(remote()); }
   NamedData data{/*has_others=*/true};  // of the first one; the second one has its own
   LocalExecutor first{remote()};
   ExecutorCrews* source = nullptr;      // of the crew that was taken last, which owns it
@@ -41,7 +44,9 @@ struct SpreadFixture {
   /// `lane_socket`: of the first executor, or of a relay in front of it; empty: its own.
   [[nodiscard]] Crew take(const CrewOptions& options, bool is_far = false,
                           const std::filesystem::path& lane_socket = {}) {
-    auto owned = std::make_unique<ExecutorCrews>(first, second);
+    std::vector<FarExecutor*> far{&second};
+    if (third) far.push_back(third.get());
+    auto owned = std::make_unique<ExecutorCrews>(first, std::move(far));
     source = owned.get();
     source->is_far = is_far;
     source->lane_socket = lane_socket;

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "database/database.h"
 #include "flow_run.h"
 #include "scratch_folder.h"
 #include "submitted_flows.h"
@@ -109,8 +110,54 @@ TEST_CASE("a plan is kept until the functions of its flow change, or it is done"
     REQUIRE(journal->remove("fl-4").has_value());
   }
   const auto journal = journal_in(folder);
-  CHECK(journal->plan("fl-1").value() == record_of("", {}).plan);
-  for (const char* id : {"fl-2", "fl-3", "fl-4"}) CHECK(journal->plan(id).value() == nothing);
+  CHECK(journal->plan(record_of("fl-1", {})) == record_of("", {}).plan);
+  for (const char* id : {"fl-2", "fl-3", "fl-4"})
+    CHECK(journal->plan(record_of(id, {})) == nothing);
+  // As when a program that knows no plans has written other functions.
+  FlowRecord changed = record_of("fl-1", {});
+  changed.functions = R"({"f":["bytes","f@0123456789ab"]})";
+  CHECK(journal->plan(changed) == nothing);
+}
+
+TEST_CASE("a flow is kept without its plan where there is no room for that") {
+  const tests::Scratch folder;
+  const auto journal = journal_in(folder, 1_MiB);
+  FlowRecord record = record_of("fl-1", std::vector<std::byte>(1'000));
+  record.plan = std::vector<std::byte>(2'000'000);
+  REQUIRE(journal->insert(record).has_value());
+  CHECK(journal->flows().value().size() == 1);
+  CHECK(journal->plan(record).empty());
+}
+
+TEST_CASE("a full journal of before there were plans is opened, and gives its flows") {
+  const tests::Scratch folder;
+  (void)journal_in(folder, 1_MiB);
+  REQUIRE(Database::open(folder / "flows.db")
+              .value()
+              ->execute("DROP TABLE plans; DROP TABLE learned")
+              .has_value());
+  // A file with the limit of before, and no room for one more page.
+  std::size_t kept = 0;
+  {
+    const auto database = Database::open(folder / "flows.db").value();
+    REQUIRE(database->execute("PRAGMA max_page_count=256").has_value());
+    for (const char* size : {"50000", "5000", "500", "50"}) {
+      const std::string insert =
+          std::string("INSERT INTO flows (id, key, digest, name, submitted, ") +
+          "functions, body) VALUES (hex(randomblob(8)), hex(randomblob(8)), " +
+          "'', '', 1, '{}', zeroblob(" + size + "))";
+      while (database->execute(insert.c_str())) ++kept;
+    }
+  }
+  REQUIRE(kept > 20);
+  const auto journal = journal_in(folder, 1_MiB);
+  auto flows = journal->flows().value();
+  CHECK(flows.size() == kept);
+  CHECK(journal->plan(flows.front()).empty());
+  CHECK(journal->learned().value().empty());
+  CHECK(journal->keep_learned("[]").error().code == ErrorCode::disk_full);
+  REQUIRE(journal->remove(flows.front().id).has_value());
+  REQUIRE(journal->insert(record_of("fl-1", {})).has_value());
 }
 
 TEST_CASE("any beginning of a journal gives the flow as it was then, with the same calls open") {

@@ -197,6 +197,7 @@ TEST_CASE("secrets are shown only to whoever opens or renews a lease") {
   CHECK(shown.at("id") == "l-3-17");
   CHECK(shown.at("state") == "open");
   CHECK(shown.at("expires_in_ms") == 9000);
+  CHECK(shown.at("workers").at(0).at("executor") == "e");
   CHECK(shown.at("workers").at(0).at("secret") == "geheim");
   CHECK(shown.at("workers").at(0).at("lane_address") == "10.0.0.1:4711");
   CHECK(lease_json(lease, Secrets::hidden).find("geheim") == std::string::npos);

@@ -9,7 +9,7 @@ orchid_unit_test(gateway_events
   SOURCES http_event_stream_test.cpp http_session_answer_test.cpp http_session_body_test.cpp http_session_events_test.cpp invocation_events_test.cpp
   LINKS gateway_inspector gateway_invocations gateway_server nlohmann_json::nlohmann_json)
 # Apart, since the executor has a header of the same name.
-orchid_unit_test(gateway_data SOURCES data_copies_property_test.cpp data_copies_test.cpp data_copy_service_test.cpp data_copy_work_test.cpp data_digests_test.cpp data_filing_test.cpp data_for_calls_test.cpp data_gathering_test.cpp data_removals_test.cpp data_service_test.cpp recent_call_data_test.cpp far_end_test.cpp far_transfers_test.cpp LINKS gateway_data nlohmann_json::nlohmann_json)
+orchid_unit_test(gateway_data SOURCES data_copies_property_test.cpp data_copies_test.cpp data_copy_service_test.cpp data_copy_work_test.cpp data_digests_test.cpp data_documents_test.cpp data_filing_test.cpp data_for_calls_test.cpp data_gathering_test.cpp data_removals_test.cpp data_service_test.cpp recent_call_data_test.cpp far_end_test.cpp far_transfers_test.cpp LINKS gateway_data nlohmann_json::nlohmann_json)
 target_include_directories(unit_gateway_data PRIVATE ${CMAKE_SOURCE_DIR}/tests/fixtures)
 # Its histories are long, as those of unit.gateway_capacity.
 target_compile_options(unit_gateway_data PRIVATE $<$<CONFIG:Debug>:-O1>)

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr auto document =
     R"json({"id":"l-3-17","state":"open","wait":"adaptive","cores_per_worker":2,
-  "memory_bytes":1048576,"expires_in_ms":60000,"workers":[{"lease":"l-3-18","secret":"aa","node":"n1",
+  "memory_bytes":1048576,"expires_in_ms":60000,"workers":[{"lease":"l-3-18","secret":"aa","executor":"e7","node":"n1",
   "boot_id":"b","lane_socket":"/run/lanes.sock","lane_address":""}]})json";
 
 }  // namespace
@@ -29,6 +29,7 @@ TEST_CASE("a lease's document names each worker and how to claim it") {
   REQUIRE(grant.workers.size() == 1);
   CHECK(to_string(grant.workers[0].lease) == "l-3-18");
   CHECK(grant.workers[0].secret == "aa");
+  CHECK(grant.workers[0].executor == "e7");
   CHECK(grant.workers[0].node == "n1");
   CHECK(grant.workers[0].boot_id == "b");
   CHECK(grant.workers[0].lane_socket == "/run/lanes.sock");

@@ -21,6 +21,9 @@ bool is_seating(const LaneClaim& claim, bool client_is_here) {
 }  // namespace
 
 Result<void> LaneSession::seat_in_crew(const LaneClaim& message) {
+  if (message.protocol == spread_crew_lane_protocol - 1)
+    return fail(ErrorCode::unsupported,
+                "lane protocol 4 is not spoken any more; update the older side");
   const bool spread = message.protocol == spread_crew_lane_protocol;
   if (is_in_crew() != (spread || message.protocol == crew_lane_protocol))
     return fail(ErrorCode::unsupported,

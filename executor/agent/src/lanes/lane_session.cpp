@@ -91,7 +91,7 @@ void LaneSession::claim(const LaneClaim& message) {
   if (lease_) return refuse({ErrorCode::bad_request, "one connection can claim one worker only"});
   if (message.protocol < shared_lane_protocol || message.protocol > newest_lane_protocol)
     return refuse({ErrorCode::unsupported,
-                   "this executor speaks the lane protocols 1 to 4; update the older side"});
+                   "this executor speaks the lane protocols 1 to 3, 5; update the older side"});
   apart_ = message.protocol == apart_lane_protocol;
   const auto terms = services_.leases.claim({message.lease, message.secret, uid_, apart_});
   if (!terms) return refuse(terms.error());

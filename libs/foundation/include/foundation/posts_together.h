@@ -18,7 +18,7 @@ class PostsTogether {
   }
   ~PostsTogether() {
     if (outer_ != nullptr) return;
-    hand_over();
+    while (!kept_.empty()) hand_over();
     current() = nullptr;
   }
   PostsTogether(const PostsTogether&) = delete;

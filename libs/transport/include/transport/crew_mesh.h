@@ -2,9 +2,9 @@
 // UCX worker for all of them, and a key for each pair (docs/PROTOCOL.md §4, "Crews on several
 // hosts").
 //
-// As with lanes between hosts, everybody says hello with the pair's key on a plain TCP socket
-// before UCX listens, and UCX reads nothing before all connections but those of these peers are
-// cut.
+// The two ends of a pair prove to each other on a plain TCP socket that they have its key, before
+// either says more and before UCX listens; and UCX reads nothing before all connections but those
+// of these peers are cut.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +61,7 @@ class CrewMesh {
     int stop = -1;  // a descriptor: becomes readable when the wiring is to end
   };
   /// Returns when all peers are connected, and know it. The lower number connects. Errors:
-  /// `unreachable`, `timed_out`, `bad_request`, `cancelled`.
+  /// `denied`, `unsupported`, `unreachable`, `timed_out`, `bad_request`, `cancelled`.
   [[nodiscard]] static Result<std::unique_ptr<CrewMesh>> wire(UcxContext& context, CrewDoor* door,
                                                               const Options& options);
   virtual ~CrewMesh() = default;

@@ -52,9 +52,9 @@ class SecureChannel {
   /// Errors: `denied` (no common secret), `unreachable` (the peer has gone), `bad_request`.
   [[nodiscard]] Result<std::optional<Packet>> receive();
 
-  /// It has failed, and not because the peer has closed it or died: nothing came from there for too
-  /// long.
-  [[nodiscard]] bool fell_silent() const;
+  /// It has failed because the peer has closed it or died. False also when nothing came from there
+  /// for too long, or nonsense, or when this end has failed.
+  [[nodiscard]] bool has_hung_up() const;
 
   /// For poll: readable, and writable too while `wants_to_write`.
   [[nodiscard]] int descriptor() const;

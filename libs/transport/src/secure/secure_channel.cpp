@@ -163,7 +163,7 @@ Result<std::optional<Packet>> SecureChannel::receive() {
   return state_->read_packet();
 }
 
-bool SecureChannel::fell_silent() const { return state_->tls().fell_silent(); }
+bool SecureChannel::has_hung_up() const { return state_->tls().has_hung_up(); }
 
 int SecureChannel::descriptor() const { return state_->tls().descriptor(); }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace orchid::transport {
 namespace {
@@ -170,15 +171,23 @@ unsigned TlsSession::client_secret(SSL* ssl, const char*, char* identity,
   return copy_secret(session->secret_, psk, capacity);
 }
 
+bool TlsSession::is_end(int error, int system_error) {
+  if (error == SSL_ERROR_SYSCALL)
+    return system_error == 0 || system_error == ECONNRESET || system_error == EPIPE;
+  return error == SSL_ERROR_ZERO_RETURN ||
+         (error == SSL_ERROR_SSL &&
+          ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
+}
+
 Result<bool> TlsSession::explain(int result) {
   const int system_error = errno;
   const int error = SSL_get_error(ssl_.get(), result);
   wants_to_write_ = error == SSL_ERROR_WANT_WRITE;
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
   const bool refused = error == SSL_ERROR_SSL && !greeted_;
-  // Who closes a connection, or dies, has the kernel say so.
-  fell_silent_ = error == SSL_ERROR_SYSCALL && system_error != 0 && system_error != ECONNRESET &&
-                 system_error != EPIPE;
+  // Who closes a connection, or dies, has the kernel say so. What follows the first failure says no
+  // more about the peer.
+  if (!std::exchange(has_failed_, true)) has_hung_up_ = is_end(error, system_error);
   ERR_clear_error();
   if (refused)
     return fail(ErrorCode::denied,

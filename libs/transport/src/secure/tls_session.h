@@ -39,7 +39,7 @@ class TlsSession {
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   [[nodiscard]] bool wants_to_write() const { return wants_to_write_; }
   /// As that of SecureChannel.
-  [[nodiscard]] bool fell_silent() const { return fell_silent_; }
+  [[nodiscard]] bool has_hung_up() const { return has_hung_up_; }
 
  private:
   TlsSession(UniqueFd socket, SecureChannel::FindSecret find_secret, std::string identity,
@@ -47,6 +47,8 @@ class TlsSession {
   [[nodiscard]] Result<void> start(bool accepts);
   /// Whether the operation is to be repeated later.
   [[nodiscard]] Result<bool> explain(int result);
+  /// Whether the peer has closed the connection, or died. `error`: SSL_get_error's.
+  [[nodiscard]] static bool is_end(int error, int system_error);
 
   static unsigned server_secret(ssl_st* ssl, const char* identity, unsigned char* psk,
                                 unsigned capacity);
@@ -61,7 +63,8 @@ class TlsSession {
   std::string secret_;
   bool greeted_ = false;
   bool wants_to_write_ = false;
-  bool fell_silent_ = false;
+  bool has_failed_ = false;
+  bool has_hung_up_ = false;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
 };
 

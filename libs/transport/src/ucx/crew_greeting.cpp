@@ -42,8 +42,8 @@ Result<void> compare(const CrewProof& said, const Result<CrewProof>& right) {
 
 }  // namespace
 
-Result<Hello> make_crew_hello(const ConnectionKey& key) {
-  Hello hello{.magic = crew_magic, .version = crew_version, .key = {}};
+Result<Hello> make_crew_hello(const ConnectionKey& key, std::uint16_t version) {
+  Hello hello{.magic = crew_magic, .version = version, .key = {}};
   fill_random(std::span(hello.key).first<salt_bytes>());
   auto sealed = seal(hello, key);
   if (!sealed) return fail(std::move(sealed.error()));

@@ -18,7 +18,8 @@ namespace orchid::transport {
 
 /// Its key is a salt of 8 bytes, and 8 bytes that only one who has the pair's key makes of that: so
 /// peers are told from strangers at once, before those can keep them out.
-[[nodiscard]] Result<Hello> make_crew_hello(const ConnectionKey& key);
+[[nodiscard]] Result<Hello> make_crew_hello(const ConnectionKey& key,
+                                            std::uint16_t version = crew_version);
 /// Whether it is of one who has that key, or has heard him say it.
 [[nodiscard]] bool is_crew_hello(const Hello& hello, const ConnectionKey& key);
 

@@ -37,7 +37,8 @@ Result<CrewDoor> CrewDoor::listen(const std::string& address) {
 
 namespace {
 
-constexpr std::chrono::milliseconds redial{500};
+/// Longer than the kernel waits before it asks a second time.
+constexpr std::chrono::milliseconds redial{1500};
 
 /// One wiring, from the first hello to the last sign that a peer is complete.
 class Wiring {

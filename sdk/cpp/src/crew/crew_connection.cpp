@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "fabric/ucx_context.h"
@@ -22,16 +24,26 @@ constexpr std::chrono::seconds wiring_patience{10};
 CrewConnection::CrewConnection(std::vector<transport::CrewMesh::Peer> peers,
                                std::function<void()> over)
     : peers_(std::move(peers)), over_(std::move(over)), stop_(::eventfd(0, EFD_CLOEXEC)) {
-  thread_ = std::thread([this] {
-    made_.emplace(connect());
-    is_over_.store(true, std::memory_order_release);
-    over_();
-  });
+  if (!stop_) {
+    end(fail_errno("eventfd"));
+    return;
+  }
+  try {
+    thread_ = std::thread([this] { end(connect()); });
+  } catch (const std::system_error& error) {
+    end(fail(ErrorCode::system, std::string("no thread to connect a crew: ") + error.what()));
+  }
 }
 
 CrewConnection::~CrewConnection() {
   stop();
   if (thread_.joinable()) thread_.join();
+}
+
+void CrewConnection::end(Mesh made) {
+  made_.emplace(std::move(made));
+  is_over_.store(true, std::memory_order_release);
+  over_();
 }
 
 void CrewConnection::stop() {

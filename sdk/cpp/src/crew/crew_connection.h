@@ -32,6 +32,7 @@ class CrewConnection {
 
  private:
   [[nodiscard]] Mesh connect() const;
+  void end(Mesh made);
 
   const std::vector<transport::CrewMesh::Peer> peers_;
   const std::function<void()> over_;

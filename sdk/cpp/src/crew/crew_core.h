@@ -119,6 +119,8 @@ class CrewCore {
 
   // How it is lost: crew_loss.cpp.
   void hear_ended(std::size_t index, const LaneEnded& ended);
+  [[nodiscard]] bool begin_loss();
+  void give_up_members();
   void tell_of_loss(const std::string& why);
   void part(const std::string& why);
   void break_up(const std::string& why);
@@ -181,8 +183,9 @@ class CrewCore {
   bool wiring_ = false;                          // its members are told of each other
   std::unique_ptr<CrewConnection> connection_;   // being made, of that crew or of an earlier one
   std::unique_ptr<transport::CrewMesh> mesh_;    // wired, for the crew that is to stand
-  bool losing_ = false;      // a member has ended, and not all are known to have
-  bool taken_back_ = false;  // its lease
+  bool losing_ = false;       // a member has ended, and not all are known to have
+  MonotonicTime gone_until_;  // then those that are not are given up
+  bool taken_back_ = false;   // its lease
   std::optional<Leaving> leaving_;
   bool broken_ = false;           // a member has written nonsense
   std::vector<LaneEnded> named_;  // what executors say of calls that ran

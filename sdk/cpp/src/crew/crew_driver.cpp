@@ -225,6 +225,7 @@ void CrewCore::tell_all(const LaneMessage& message) {
 /// that was begun again would be in two places.
 void CrewCore::advance() {
   take_connection();
+  if (losing_ && !leaving_ && std::chrono::steady_clock::now() > gone_until_) give_up_members();
   if (leaving_) return leave_lease();
   if (losing_ && std::ranges::all_of(seats_, [&](const Seat& seat) { return seat.ended || !end_; }))
     end_loss();

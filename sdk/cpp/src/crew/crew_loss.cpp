@@ -11,9 +11,9 @@
 namespace orchid::sdk {
 namespace {
 
-/// The other end of a connection that fell silent finds that out later than this one by at most
-/// this.
-constexpr std::chrono::seconds silence_differs_by{3};
+/// The other end of a connection that fell silent finds that out later than this one by less than
+/// this: what it sent last may have left just before this end gave up, and it waits 6 s for that.
+constexpr std::chrono::seconds silence_differs_by{7};
 /// Of members at other executors nothing is heard for longer than it takes to find a connection
 /// silent: their executor hangs. What they answer comes to nobody any more.
 constexpr std::chrono::seconds gone_within{10};
@@ -30,9 +30,22 @@ void CrewCore::hear_ended(std::size_t index, const LaneEnded& ended) {
     seat.ended = true;
     if (ended.started) named_.push_back(ended);
     if (why_lost_.empty()) why_lost_ = ended.message;
-    if (!std::exchange(losing_, true)) tell_of_loss("another member of the crew was lost");
+    if (begin_loss()) tell_of_loss("another member of the crew was lost");
     if (leaving_) seat.socket.reset();
   }
+}
+
+/// False: it has begun before.
+bool CrewCore::begin_loss() {
+  if (std::exchange(losing_, true)) return false;
+  gone_until_ = std::chrono::steady_clock::now() + gone_within;
+  return true;
+}
+
+/// An executor hangs whose kernel still answers: its members are given up, and the lease with them.
+void CrewCore::give_up_members() {
+  lose_lease("an executor did not end its members in time");
+  if (leaving_) leaving_->until = gone_until_;
 }
 
 /// Executors end what they have of a crew together, and know nothing of each other.
@@ -46,7 +59,7 @@ void CrewCore::tell_of_loss(const std::string& why) {
 
 /// A member writes nonsense, or hangs: the executor ends them all, and says so.
 void CrewCore::break_up(const std::string& why) {
-  if (std::exchange(losing_, true)) return;
+  if (!begin_loss()) return;
   broken_ = true;
   tell_all(LaneReplace{.reason = why});
 }
@@ -54,14 +67,15 @@ void CrewCore::break_up(const std::string& why) {
 /// A member at another executor does not answer any more: nobody here is to blame.
 void CrewCore::part(const std::string& why) {
   if (why_lost_.empty()) why_lost_ = why;
-  if (!std::exchange(losing_, true)) tell_of_loss(why);
+  if (begin_loss()) tell_of_loss(why);
 }
 
-/// Whoever closes it has ended the member before, and whoever dies ends it by that.
+/// Whoever closes it has ended the member before, and whoever dies ends it by that. One that fails
+/// in any other way says nothing about the member.
 void CrewCore::lose_connection(std::size_t index) {
   Seat& seat = seats_[index];
   seat.gone_at = std::chrono::steady_clock::now();
-  if (seat.socket->fell_silent()) *seat.gone_at += silence_differs_by;
+  if (!seat.socket->has_hung_up()) *seat.gone_at += silence_differs_by;
   seat.socket.reset();
   lose_lease("its executor has ended the crew");
 }
@@ -80,8 +94,7 @@ void CrewCore::lose_lease(const std::string& why) {
   if (leaving_) return;
   leaving_ = Leaving{.why = why, .until = std::chrono::steady_clock::now() + gone_within};
   if (!end_) return leave_lease();
-  if (!std::exchange(losing_, true))
-    tell_of_loss("the lease of the crew's members is lost: " + why);
+  if (begin_loss()) tell_of_loss("the lease of the crew's members is lost: " + why);
   for (Seat& seat : seats_)
     if (seat.ended) seat.socket.reset();  // nobody needs its next worker
 }

@@ -16,6 +16,12 @@ bool is_here(const GrantedWorker& worker, std::string_view host) {
   return !worker.lane_socket.empty() && (worker.boot_id.empty() || worker.boot_id == host);
 }
 
+bool has_data(const GrantedWorker& worker, const DataHolders& holders) {
+  if (worker.executor.empty() || holders.executors.empty())
+    return std::ranges::find(holders.hosts, worker.node) != holders.hosts.end();
+  return std::ranges::find(holders.executors, worker.executor) != holders.executors.end();
+}
+
 }  // namespace
 
 CrewPlaces places_of(const LeaseGrant& grant, std::string_view host) {
@@ -52,7 +58,7 @@ std::uint32_t member_with_data(std::span<const CrewPlaces::Seat* const> seats,
                                const CrewPlaces::Seat& asker, const DataPlace& place) {
   std::vector<std::uint32_t> members;
   for (const CrewPlaces::Seat* seat : seats)
-    if (std::ranges::find(place.hosts, seat->worker.node) != place.hosts.end() &&
+    if (has_data(seat->worker, place.holders) &&
         executor_of(seat->worker) != executor_of(asker.worker))
       members.push_back(seat->member);
   if (members.empty()) return 0;

@@ -29,11 +29,19 @@ struct CrewPlaces {
 /// others of this host have is reached over the network, too.
 [[nodiscard]] CrewPlaces places_of(const LeaseGrant& grant, std::string_view host);
 
-/// Where a call goes on that wants a data object, which its executor does not have: a member on one
-/// of the hosts that have it, for one object always the same one. 0: there is none.
+/// Who has a data object.
+struct DataHolders {
+  std::vector<std::string> hosts;      // by name
+  std::vector<std::string> executors;  // by id; empty: the gateway is too old to say it
+};
+
+/// Where a call goes on that wants a data object, which its executor does not have: a member at one
+/// of the executors that have it, for one object always the same one. Others of their hosts do not
+/// have it: so what hosts have it counts only where nothing is known of executors. 0: there is
+/// none.
 struct DataPlace {
   std::string_view data;
-  std::span<const std::string> hosts;
+  const DataHolders& holders;
 };
 [[nodiscard]] std::uint32_t member_with_data(std::span<const CrewPlaces::Seat* const> seats,
                                              const CrewPlaces::Seat& asker, const DataPlace& place);

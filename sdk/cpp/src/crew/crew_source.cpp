@@ -1,6 +1,8 @@
 #include "crew/crew_source.h"
 
+#include "api/documents.h"
 #include "foundation/files.h"
+#include "foundation/json_document.h"
 #include "foundation/percent_encoding.h"
 #include "lease/gateway_lease.h"
 
@@ -34,8 +36,14 @@ std::vector<std::byte> GatewayCrews::look_up(const std::string& name) {
   return session_->get("/v1/functions/" + percent_encode(name) + "/module").body;
 }
 
-std::vector<std::string> GatewayCrews::hosts_of(const std::string& data) {
-  return GatewayLease(session_, {}).describe_data(data).hosts;
+DataHolders parse_data_holders(std::string_view text) {
+  const JsonDocument document(text);
+  return {.hosts = parse_data(text).hosts,
+          .executors = document.root().optional().texts("executors")};
+}
+
+DataHolders GatewayCrews::holders_of(const std::string& data) {
+  return parse_data_holders(session_->get("/v1/data/" + percent_encode(data) + "/document").text());
 }
 
 void GatewayCrews::tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) {

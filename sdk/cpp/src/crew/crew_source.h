@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/session.h"
 #include "crew/call_trace.h"
+#include "crew/crew_places.h"
 #include "lease/lease_grant.h"
 #include "orchid/client.h"
 #include "orchid/crew.h"
@@ -29,11 +31,14 @@ class CrewSource {
                                                       const std::string& digest) = 0;
   /// "N", "N@<version>", or a digest, of which "sha256:" and 16 digits are enough: its bytes.
   [[nodiscard]] virtual std::vector<std::byte> look_up(const std::string& name) = 0;
-  /// The hosts that have that data object: a name, "N@VERSION", or an id.
-  [[nodiscard]] virtual std::vector<std::string> hosts_of(const std::string& data) = 0;
+  /// Who has that data object: a name, "N@VERSION", or an id.
+  [[nodiscard]] virtual DataHolders holders_of(const std::string& data) = 0;
   /// Calls of the lease that were traced, for whoever asks the gateway about it.
   virtual void tell_calls(const std::string& /*lease*/, const std::vector<TracedCall>& /*calls*/) {}
 };
+
+/// Of the gateway's document of a data object.
+[[nodiscard]] DataHolders parse_data_holders(std::string_view text);
 
 /// A gateway.
 class GatewayCrews final : public CrewSource {
@@ -46,7 +51,7 @@ class GatewayCrews final : public CrewSource {
   [[nodiscard]] std::vector<std::byte> module(const std::string& function,
                                               const std::string& digest) override;
   [[nodiscard]] std::vector<std::byte> look_up(const std::string& name) override;
-  [[nodiscard]] std::vector<std::string> hosts_of(const std::string& data) override;
+  [[nodiscard]] DataHolders holders_of(const std::string& data) override;
   void tell_calls(const std::string& lease, const std::vector<TracedCall>& calls) override;
 
  private:

@@ -73,10 +73,10 @@ void CrewCore::wire_members() {
 /// Whoever asks does not have it, and its neighbours do not.
 void CrewCore::locate(Lock& lock, const std::string& wanted) {
   LaneLocated answer{.data = wanted};
-  std::vector<std::string> hosts;
+  DataHolders holders;
   lock.unlock();
   try {
-    hosts = source_->hosts_of(wanted);
+    holders = source_->holders_of(wanted);
   } catch (const Error& error) {
     answer.code = code_of_lost_data(error.kind());
     answer.message = error.message();
@@ -90,7 +90,8 @@ void CrewCore::locate(Lock& lock, const std::string& wanted) {
     if (index >= seats_.size() || !seats_[index].socket) continue;
     LaneLocated told = answer;
     if (told.message.empty())
-      told.member = member_with_data(places, seats_[index].place, {.data = wanted, .hosts = hosts});
+      told.member =
+          member_with_data(places, seats_[index].place, {.data = wanted, .holders = holders});
     if (told.message.empty() && told.member == 0) {
       told.code = ErrorCode::data_elsewhere;
       told.message =

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -101,7 +102,10 @@ void RequestLoop::begin(std::unique_ptr<Exchange> exchange) {
   exchange->handle = handle;
   exchange->place = under_way_.size();
   curl_easy_setopt(handle, CURLOPT_PRIVATE, exchange.get());
-  curl_multi_add_handle(multi_, handle);
+  if (curl_multi_add_handle(multi_, handle) != CURLM_OK) {
+    curl_easy_cleanup(handle);
+    return exchange->done(std::nullopt);
+  }
   under_way_.push_back(std::move(exchange));
 }
 
@@ -120,7 +124,7 @@ void RequestLoop::end_finished() {
     std::optional<HttpResponse> answer;
     try {
       answer = exchange->curl->finish(code);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       answer.reset();
     }
     curl_multi_remove_handle(multi_, handle);

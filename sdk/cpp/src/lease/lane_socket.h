@@ -54,10 +54,10 @@ class LaneSocket {
     if (auto* channel = std::get_if<transport::SecureChannel>(&way_)) return channel->receive();
     return receive_packet(descriptor(), /*wait=*/false);
   }
-  /// It has failed, and not because its executor has closed it or died: nothing came from there.
-  [[nodiscard]] bool fell_silent() const {
+  /// It has failed because its executor has closed it or died, as far as this end can tell.
+  [[nodiscard]] bool has_hung_up() const {
     const auto* channel = std::get_if<transport::SecureChannel>(&way_);
-    return channel != nullptr && channel->fell_silent();
+    return channel == nullptr || channel->has_hung_up();
   }
   [[nodiscard]] int descriptor() const {
     if (const auto* channel = std::get_if<transport::SecureChannel>(&way_))

@@ -14,6 +14,7 @@ GrantedWorker read_worker(const JsonObject& o, unsigned cores) {
   const JsonObject any = o.optional();
   return {.lease = o.parsed("lease", parse_lease_id),
           .secret = o.text("secret"),
+          .executor = any.text("executor"),
           .node = any.text("node"),
           .boot_id = any.text("boot_id"),
           .lane_socket = any.text("lane_socket"),

@@ -15,8 +15,9 @@
 namespace orchid::sdk {
 
 struct GrantedWorker {
-  LeaseId lease;       // of this worker alone
-  std::string secret;  // never logged
+  LeaseId lease;           // of this worker alone
+  std::string secret;      // never logged
+  std::string executor{};  // its id; older gateways do not say it
   std::string node;
   std::string boot_id;
   std::string lane_socket;
