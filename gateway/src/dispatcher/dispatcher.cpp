@@ -81,6 +81,17 @@ void Dispatcher::load_coming(MonotonicTime now) {
     supply_.spare_worker(options_.id);
 }
 
+/// A worker that was taken ahead of other calls than this one's is asked for again.
+void Dispatcher::use_up(DispatchPlace& place, const std::shared_ptr<const FunctionVersion>& by,
+                        MonotonicTime now) {
+  const auto ahead_of = std::exchange(place.ahead_of, nullptr);
+  if (ahead_of == nullptr || ahead_of == by || place.ahead_until <= now ||
+      coming_.size() == most_coming)
+    return;
+  coming_.push_back({.version = ahead_of, .until = place.ahead_until});
+  next_look_ = std::min(next_look_, now);
+}
+
 /// False: there is none for it.
 bool Dispatcher::load_at_idle_place(const std::shared_ptr<const FunctionVersion>& version) {
   DispatchFunction& function = function_of(version);

@@ -274,6 +274,7 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   lane.attach(call.call.data.get());  // it has all of it, and that was used now
   if (lane.flights.empty()) lane.front_since = now;
   lane.flights.push(call, *request);
+  use_up(lane.place(), call.call.version, now);
   const bool switches = lane.place().ran(lane);
   if (switches && options_.counts != nullptr) options_.counts->switches.add();
   sent_.splice(sent_.end(), *call.home, call.self);

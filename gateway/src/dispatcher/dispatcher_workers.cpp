@@ -41,6 +41,8 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
       coming != nullptr && place->is_apart() ? function_of(coming).number : 0;
   if (const auto opened = open_lane(*place, module, coming)) {
     if (coming != nullptr) {
+      place->ahead_of = coming;
+      place->ahead_until = coming_.front().until;
       coming_.pop_front();
       log::info("event=worker_ahead lease={}", to_string(lease));
       if (options_.counts != nullptr) options_.counts->ahead.add();

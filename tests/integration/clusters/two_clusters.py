@@ -168,23 +168,6 @@ def nodes_are_in_their_clusters(site):
     expect({one["entry"]: one["node"] for one in calls} == {"fill": found[OTHER], "total": found["orchid"]}, f"in the foreground, too: {calls}")
 
 
-def a_keeper_of_its_own_meets_a_clusters_demand(site, second):
-    """The gateway makes no pilots there by itself."""
-    second.clear()
-    wait_until(lambda: OTHER not in hosts_by_cluster(site), "its pilot has gone", lambda: json.dumps(site.hosts()), 60)
-    command = [site.programs / "orchid", "pilot", "keep", "--partition", "idle", "--address", site.address, "--host-identity", "node",
-               "--scheduling", "normal", "--idle-time", "2s", "--max-cores", "1"]
-    said = site.folder / "keeper.log"
-    with open(said, "wb") as log, subprocess.Popen(command, env={**site.environment, "SLURM_CONF": str(second.configuration)}, stdout=log,
-                                                   stderr=log) as keeper:
-        try:
-            it_has_run_there(site, site.orchid("invoke", "placed.twice", "--args", "[21]", "--async", "--cluster", OTHER).stdout.strip(),
-                             lambda: said.read_text() + site.said())
-        finally:
-            keeper.terminate()
-            keeper.wait(timeout=60)
-
-
 def serve(programs, first):
     with started("--nodes", "1", "--cores", "2", "--name", OTHER) as second:
         clusters = {"orchid": first, OTHER: second}
@@ -200,6 +183,5 @@ def serve(programs, first):
                 a_flow_goes_across_them(site)
                 nodes_are_in_their_clusters(site)
                 an_unknown_cluster_is_refused(site, clusters)
-                a_keeper_of_its_own_meets_a_clusters_demand(site, second)
             finally:
                 second.clear()

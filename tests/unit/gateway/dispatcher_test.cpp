@@ -154,6 +154,21 @@ TEST_CASE("a worker that was to be taken ahead is a waiting call's if it comes l
   CHECK(bench.supply.spares == 2);  // it is asked for again
 }
 
+TEST_CASE("a worker that was taken ahead and has another function's call is asked for again") {
+  for (const std::string function : {"slow", "echo"}) {
+    CAPTURE(function);
+    Bench bench;
+    bench.dispatcher->warm(0, bench.function("echo"), {});
+    bench.grant();
+    bench.settle();
+    CHECK(bench.supply.spares == 1);
+    bench.call(function, "a");
+    bench.settle();
+    bench.advance(seconds(2));
+    CHECK(bench.supply.spares == (function == "slow" ? 2 : 1));
+  }
+}
+
 TEST_CASE("a worker is asked for ahead once, when calls that wait have theirs") {
   Bench bench;
   bench.call("slow", "a");

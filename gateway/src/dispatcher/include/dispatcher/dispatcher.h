@@ -118,6 +118,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   bool load_at_idle_place(const std::shared_ptr<const FunctionVersion>& version);
   [[nodiscard]] std::shared_ptr<const FunctionVersion> next_coming(MonotonicTime now);
   void load_coming(MonotonicTime now);
+  void use_up(DispatchPlace& place, const std::shared_ptr<const FunctionVersion>& by,
+              MonotonicTime now);
   [[nodiscard]] bool is_on_its_way(const DispatchFunction& function) const;
   [[nodiscard]] bool is_waited_for(std::uint64_t number);
   /// False: all that it could ask for has been asked for.
