@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds silence_differs_by{7};
 /// Of members at other executors nothing is heard for longer than it takes to find a connection
 /// silent: their executor hangs. What they answer comes to nobody any more.
-constexpr std::chrono::seconds gone_within{10};
+constexpr std::chrono::seconds gone_within{15};
 
 }  // namespace
 
