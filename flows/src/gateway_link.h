@@ -36,7 +36,8 @@ class GatewayLink {
   void receive();
   /// False: the gateway has gone.
   [[nodiscard]] bool take(Packet packet);
-  void send(const FlowMessage& message, const std::vector<int>& descriptors);
+  /// False: it was not sent. Waits for a gateway that does not read.
+  [[nodiscard]] bool send(const FlowMessage& message, const std::vector<int>& descriptors);
 
   UniqueFd socket_;
   Arrivals& arrivals_;
