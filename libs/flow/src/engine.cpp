@@ -305,10 +305,11 @@ std::uint64_t Engine::run_length(std::uint32_t node, Device device) const {
     if (share != 0) length = std::min(length, part(left, share));
   };
   if (const auto advice = advice_.find(node); advice != advice_.end()) {
-    if (device == Device::any)
+    const auto& devices = advice->second.devices;
+    if (device == Device::any || !devices)  // or the node names its device itself
       follow(advice->second.pieces, advice->second.share);
     else
-      follow(advice->second.devices->of(device).pieces, advice->second.devices->of(device).share);
+      follow(devices->of(device).pieces, devices->of(device).share);
   }
   // Results of later pieces may be there, from before the flow went on.
   const auto known = run.ahead.upper_bound(run.next);
@@ -361,7 +362,10 @@ void Engine::start_call(std::uint32_t node) {
   }
   for (const DataId& data : start.data)
     if (in_files_.contains(data)) start.kept.push_back(data);
-  open_.emplace(start.call.number, OpenCall{.node = node, .work = work, .device = device});
+  open_.emplace(start.call.number, OpenCall{.node = node,
+                                            .work = work,
+                                            .device = device,
+                                            .is_variant = &function != &call_of(node, work)});
   ++run.open;
   actions_.emplace_back(std::move(start));
 }

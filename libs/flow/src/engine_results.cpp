@@ -228,8 +228,10 @@ void Engine::fail_attempt(const OpenCall& call, std::string outcome, std::string
   const RetryPolicy& policy = plan_->nodes[call.node].retry;
   NodeRun& run = nodes_[call.node];
   const unsigned attempt = ++run.failures[call.work.index];
-  const bool again = attempt < policy.attempts &&
-                     std::ranges::find(policy.outcomes, outcome) != policy.outcomes.end();
+  // What a variant cannot do the node's own function may.
+  const bool again =
+      call.is_variant || (attempt < policy.attempts &&
+                          std::ranges::find(policy.outcomes, outcome) != policy.outcomes.end());
   AttemptFailed failure{.node = call.node,
                         .part = part_of(call.node, call.work),
                         .attempt = attempt,

@@ -199,7 +199,9 @@ void find_choices_of_devices(Plan& plan) {
 void find_choices_of_variants(Plan& plan) {
   const bool tries =
       std::ranges::find(plan.optimisers, "grid", &PlannedOptimiser::name) != plan.optimisers.end();
-  for (PlannedNode& node : plan.nodes) node.chooses_variant = tries && !node.variants.empty();
+  // Batches of a step function last as long as they may, whatever makes the steps.
+  for (PlannedNode& node : plan.nodes)
+    node.chooses_variant = tries && !node.variants.empty() && !node.is_step;
 }
 
 const std::string& exact_name(const Plan& plan, const std::string& function) {

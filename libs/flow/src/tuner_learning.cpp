@@ -1,5 +1,6 @@
 // What the tuner learns from what the engine is told and does.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -16,6 +17,14 @@ namespace {
 
 /// The weight of the last call among the recent ones.
 constexpr double recent = 0.25;
+
+/// What another call of it would end as, too, whatever its worker.
+bool is_functions_fault(const std::string& outcome) {
+  constexpr std::array faults{"function_error",    "function_crashed", "function_exited",
+                              "limit_exceeded",    "module_rejected",  "bad_request",
+                              "deadline_exceeded", "unsupported"};
+  return std::ranges::find(faults, outcome) != faults.end();
+}
 
 }  // namespace
 
@@ -70,7 +79,11 @@ void Tuner::see(const Action& action, Time now) {
 }
 
 void Tuner::see(const Event& event, Time now) {
-  if (const auto* failed = std::get_if<CallFailed>(&event)) closes(failed->call.number);
+  if (const auto* failed = std::get_if<CallFailed>(&event)) {
+    const std::optional<Open> call = closes(failed->call.number);
+    if (call && call->variant && is_functions_fault(failed->outcome))
+      variants_->fails(call->node, call->device, *call->variant);
+  }
   if (const auto* decided = std::get_if<Decided>(&event)) {
     for (const Advice& one : decided->nodes) {
       Advice& said = said_[one.node];

@@ -88,6 +88,10 @@ void VariantBook::ends(std::uint32_t node, Device device, std::uint32_t variant)
   if (open != 0) --open;
 }
 
+void VariantBook::fails(std::uint32_t node, Device device, std::uint32_t variant) {
+  if (variant != 0) run_of(node, device).all[variant].has_failed = true;
+}
+
 /// A call of one that is not the usual. The least of the first two counts: what disturbs a call
 /// makes it longer.
 void VariantBook::compare(Run& run, std::uint32_t variant, double piece_seconds) {
@@ -162,7 +166,8 @@ std::vector<VariantChoice> VariantBook::choices_of(std::uint32_t node) {
            .calls = one.calls,
            .relative = one.relative,
            .samples = std::min(static_cast<double>(one.calls), longest_memory) + one.kept_calls,
-           .open_calls = one.open_calls});
+           .open_calls = one.open_calls,
+           .has_failed = one.has_failed});
     }
     choices.push_back(std::move(choice));
   };

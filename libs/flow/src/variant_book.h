@@ -27,6 +27,8 @@ class VariantBook {
                                                        const std::string& function) const;
   void begins(std::uint32_t node, Device device, std::uint32_t variant);
   void ends(std::uint32_t node, Device device, std::uint32_t variant);
+  /// A call of it, by its own fault. The node's own function is never given up.
+  void fails(std::uint32_t node, Device device, std::uint32_t variant);
   void learn(std::uint32_t node, Device device, std::uint32_t variant, double piece_seconds);
   void see(const Advice& said);
   /// Empty: the node has no choice.
@@ -40,6 +42,7 @@ class VariantBook {
     double relative = 0;
     double kept_calls = 0;  // so many count for what flows before have learned
     std::uint32_t open_calls = 0;
+    bool has_failed = false;
   };
   /// Of one node on one device.
   struct Run {

@@ -125,6 +125,15 @@ TEST_CASE("where an optimiser learns, the first calls have one piece; then what 
   CHECK(again[0].work.index == 2);
 }
 
+TEST_CASE("what is said of a map's pieces counts also where the node names its device") {
+  Plan plan = in_runs("optimise: [granularity]\n");
+  plan.nodes[0].constraints.device = "gpu";
+  auto engine = Engine::start(plan, {value("span<u64>", list_to(100))}, {.window = 2}).value();
+  (void)engine.apply(Decided{.nodes = {{.node = 0, .pieces = 30}}}, Time{});
+  const auto starts = starts_of(engine.apply(Tick{}, Time{}));
+  CHECK(lengths_of(starts) == std::vector<std::uint64_t>{30, 30});
+}
+
 TEST_CASE("decisions that cannot be followed change nothing") {
   const Plan plan = in_runs("optimise: [granularity]\n");
   auto engine = Engine::start(plan, {value("span<u64>", list_to(3))}, {.window = 1}).value();

@@ -146,6 +146,41 @@ TEST_CASE("a node that tries variants waits for a decision, and runs what that s
   CHECK(next[0].function->function == "twice");
 }
 
+TEST_CASE("a variant that fails does not fail the flow, and is not tried again") {
+  const Plan plan = plan_of(with_variants("[thrice]"));
+  Engine engine = Engine::start(plan, {zeros(1)}, {.window = 4}).value();
+  Decided decided{.nodes = {{.node = 0, .variants = {{.usual = 1}}}}};
+  (void)engine.apply(Tick{}, Time{});
+  auto open = starts_of(engine.apply(decided, Time{}));
+  REQUIRE(names_of(open) == Names{"thrice"});
+  const auto fail = [&](const StartCall& call, Time now) {
+    (void)engine.apply(
+        CallFailed{.call = call.call, .outcome = "function_error", .message = "too large"}, now);
+  };
+  fail(open[0], Time{});
+  CHECK(engine.outcome() == FlowOutcome::running);
+  open = starts_of(engine.apply(Tick{}, std::chrono::seconds(1)));
+  REQUIRE(names_of(open) == Names{"twice"});
+  CHECK(open[0].attempt == 2);
+  fail(open[0], std::chrono::seconds(1));  // no policy tries that again
+  CHECK(engine.outcome() == FlowOutcome::failed);
+
+  const VariantTimes own{.function = "twice", .calls = 5, .relative = 2, .samples = 5};
+  const VariantTimes bad{
+      .function = "thrice", .calls = 5, .relative = 1, .samples = 5, .has_failed = true};
+  const Situation situation{.nodes = {{.node = 0,
+                                       .kind = NodeKind::map,
+                                       .pieces_left = 1000,
+                                       .variants = {{.usual = 1, .all = {own, bad}}}}},
+                            .hosts = {},
+                            .times = {},
+                            .workers = 2};
+  const auto said = grid().front()->decide(situation).value();
+  CHECK(said.nodes.at(0).variants.at(0).usual == 0);
+  CHECK(said.nodes.at(0).variants.at(0).trials.empty());
+  CHECK(said.nodes.at(0).why.find("thrice has failed") != std::string::npos);
+}
+
 TEST_CASE("a flow without grid runs the function itself") {
   const Plan plan = plan_of(with_variants("[thrice]", "[]"));
   Engine engine = Engine::start(plan, {zeros(3)}, {.window = 4}).value();

@@ -243,6 +243,7 @@ class Engine {
     std::uint32_t node = 0;
     Work work;
     Device device = Device::any;
+    bool is_variant = false;  // and not the node's own function
   };
   /// A `master` node: what it has handed out, and what has come of that.
   struct MasterRun {

@@ -29,6 +29,7 @@ struct VariantTimes {
   double relative = 0;      // time of a piece; comparable with those of the others; 0: not known
   double samples = 0;       // so many calls are in that, with those of flows before
   std::uint32_t open_calls = 0;
+  bool has_failed = false;  // a call, by its own fault; of variants only
 };
 
 /// What an optimiser is shown of them, for calls of one node on one device.

@@ -35,11 +35,11 @@ double error_of(const VariantChoice& choice, const VariantTimes& a, const Varian
 bool is_known(const VariantTimes& one) { return one.samples > 0; }
 
 std::uint32_t best_of(const VariantChoice& choice) {
-  std::uint32_t best = choice.usual;
+  std::uint32_t best = choice.all[choice.usual].has_failed ? 0 : choice.usual;
   for (std::uint32_t i = 0; i < choice.all.size(); ++i) {
     const VariantTimes& one = choice.all[i];
     const VariantTimes& known = choice.all[best];
-    if (!is_known(one) || i == best) continue;
+    if (!is_known(one) || one.has_failed || i == best) continue;
     if (!is_known(known) || one.relative + error_of(choice, one, known) < known.relative) best = i;
   }
   return best;
@@ -55,7 +55,7 @@ struct Left {
 std::uint32_t trials_of(const VariantChoice& choice, std::uint32_t number, std::uint32_t best,
                         const Left& left) {
   const VariantTimes& one = choice.all[number];
-  if (number == best || one.open_calls != 0) return 0;
+  if (number == best || one.open_calls != 0 || one.has_failed) return 0;
   if (!is_known(one)) return 1;
   const VariantTimes& known = choice.all[best];
   if (!is_known(known) || !left.is_much) return 0;
@@ -78,7 +78,9 @@ std::string text_of(const VariantChoice& choice, const VariantTurns& turns) {
   for (std::uint32_t i = 0; i < choice.all.size(); ++i) {
     const VariantTimes& one = choice.all[i];
     if (i == turns.usual) continue;
-    if (is_known(one))
+    if (one.has_failed)
+      text += fmt::format("; {} has failed", one.function);
+    else if (is_known(one))
       text += fmt::format("; {} takes {:.3g} times as long", one.function,
                           one.relative / usual.relative);
     else
