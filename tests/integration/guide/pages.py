@@ -235,7 +235,7 @@ PAGES = {
     "infiniband.md": [marked],
     "arm.md": [],
     "kernels.md": [sources_and_commands] + [with_another] * 7,
-    "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 4 + [lasting_flow] + [with_another] * 10
+    "flows.md": [sources_and_commands] + [with_another] * 6 + [settings()] + [with_another] * 4 + [lasting_flow] + [with_another] * 13
                 + [whole_program, cpp("const std::string flow;")],
     "gpus.md": [at.faulty_gpu],
     "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c, at.copies, with_another, at.spill, at.durable, with_another],
