@@ -243,8 +243,10 @@ void Tuner::begins(std::uint32_t node) {
   look_behind(node);
   const auto said = said_.find(node);
   const bool was_told = said != said_.end();
-  if ((plan_.nodes[node].cores_of_call != 0 && !(was_told && said->second.devices)) ||
-      (plan_.nodes[node].chooses_variant && !(was_told && !said->second.variants.empty())))
+  const bool has_devices = was_told && said->second.devices;
+  const bool has_variants = was_told && !said->second.variants.empty();
+  const PlannedNode& planned = plan_.nodes[node];
+  if ((planned.cores_of_call != 0 && !has_devices) || (planned.chooses_variant && !has_variants))
     undecided_.insert(node);
 }
 

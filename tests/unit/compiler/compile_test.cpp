@@ -434,7 +434,7 @@ TEST_CASE(
     "loops over arrays that overlap compute the same bits as vector code and as scalar code") {
   CompileServer server;
   const std::string scalar = run_all(server, "shared_memory.bc", CompileTier::quick);
-  CHECK(count(scalar, "\n") == 20);
+  CHECK(count(scalar, "\n") == 32);
   CHECK(run_all(server, "shared_memory.bc", CompileTier::o3) == scalar);
 }
 

@@ -54,28 +54,6 @@ ORCHID_KERNEL(powi_diverg, struct A) {
   args.y[item] = num;
 }
 
-ORCHID_KERNEL(wishes_inside, struct A) {
-  float num = 0;
-#pragma clang loop vectorize(enable)
-  for (uint64_t j = 0; j < args.n; ++j) num += args.x[j] * args.x[item];
-  args.y[item] = num;
-}
-
-ORCHID_KERNEL(wishes_apart, struct A) {
-  float num = 0;
-  for (uint64_t j = 0; j < args.n; ++j) num += args.x[j] * args.x[item];
-#pragma clang loop vectorize(enable)
-  for (uint64_t j = 0; j < args.n; ++j) num -= args.v[j];
-  args.y[item] = num;
-}
-
-ORCHID_KERNEL(wishes_width, struct A) {
-  float num = 0;
-#pragma clang loop vectorize_width(4) interleave_count(2)
-  for (uint64_t j = 0; j < args.n; ++j) num += args.v[j] * args.x[item];
-  args.y[item] = num;
-}
-
 ORCHID_KERNEL(ends_early, struct A) {
   float num = 0;
   for (uint64_t j = 0; j < args.n; ++j) {
@@ -308,18 +286,17 @@ static uint64_t hash_of(uint64_t hash, const void* bytes, size_t size) {
   return hash;
 }
 
-static const orchid_kernel* const all[] = {&idw,           &cond,         &diverg,
-                                           &powi_diverg,   &ends_early,   &calls,
-                                           &libm,          &sqrtk,        &prints,
-                                           &atom,          &hash,         &nest3,
-                                           &nest3b,        &localarr,     &scratch,
-                                           &alike,         &either,       &integers,
-                                           &octets,        &extremes,     &through_memory,
-                                           &downwards,     &by_twos,      &one_after_another,
-                                           &early,         &guard,        &store_in,
-                                           &mem,           &sw,           &whileloop,
-                                           &dbl,           &idx64,        &grp,
-                                           &wishes_inside, &wishes_apart, &wishes_width};
+static const orchid_kernel* const all[] = {&idw,         &cond,       &diverg,
+                                           &powi_diverg, &ends_early, &calls,
+                                           &libm,        &sqrtk,      &prints,
+                                           &atom,        &hash,       &nest3,
+                                           &nest3b,      &localarr,   &scratch,
+                                           &alike,       &either,     &integers,
+                                           &octets,      &extremes,   &through_memory,
+                                           &downwards,   &by_twos,    &one_after_another,
+                                           &early,       &guard,      &store_in,
+                                           &mem,         &sw,         &whileloop,
+                                           &dbl,         &idx64,      &grp};
 
 ORCHID_ENTRY(run_all) {
   static const uint64_t ends[] = {1, 64, 71, 448, most_items};

@@ -1,4 +1,5 @@
-/* Calls the entry of kernel_bodies.c or shared_memory.c in a program of its own, and prints what it answers. */
+/* Calls the entry of kernel_bodies.c or shared_memory.c in a program of its own, and prints what it
+ * answers. */
 #include <orchid/function.h>
 #include <stdio.h>
 

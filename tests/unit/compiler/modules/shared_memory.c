@@ -1,5 +1,6 @@
 // Loops over arrays that may overlap, as plain C has them, with a wish for vector code and beside a
-// kernel: what an iteration writes the next ones read.
+// kernel: what an iteration writes the next ones read. And kernels whose own loop wishes for vector
+// code: an item's sum is in one order, whether the item is among those of a vector or left over.
 #include <orchid/kernel.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,21 @@ struct Args {
 ORCHID_KERNEL(mean_distance, struct Args) {
   float sum = 0;
   for (uint64_t j = 0; j < args.n; ++j) sum += (args.x[item] - args.x[j]) / (1.0f + args.x[j]);
+  args.y[item] = sum;
+}
+
+ORCHID_KERNEL(wishes_inside, struct Args) {
+  float sum = 0;
+#pragma clang loop vectorize(enable)
+  for (uint64_t j = 0; j < args.n; ++j) sum += args.x[j] * args.x[item];
+  args.y[item] = sum;
+}
+
+ORCHID_KERNEL(wishes_apart, struct Args) {
+  float sum = 0;
+  for (uint64_t j = 0; j < args.n; ++j) sum += args.x[j] * args.x[item];
+#pragma clang loop vectorize_width(4) interleave_count(2)
+  for (uint64_t j = 0; j < args.n; ++j) sum -= args.x[j] / 3;
   args.y[item] = sum;
 }
 
@@ -78,5 +94,12 @@ ORCHID_ENTRY(run_all) {
     say(call, "beside_items", numbers, sizeof(numbers));
     say(call, "items", y, sizeof(y));
   }
+  const orchid_kernel* const kernels[] = {&mean_distance, &wishes_inside, &wishes_apart};
+  for (size_t k = 0; k < sizeof(kernels) / sizeof(*kernels); ++k)
+    for (uint64_t end = items - 3; end <= items; ++end) {  // not all are a vector's
+      memset(y, 0, sizeof(y));
+      kernels[k]->run(&args, 0, end);
+      say(call, kernels[k]->name, y, sizeof(y));
+    }
   return ORCHID_OK;
 }
