@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(CrewFixture, "a call that crashes at another member ends itsel
   Crew crew = take({.workers = 3});
   const CrewFunction walk = entry(crew, "walk");
   const CrewFunction crash = entry(crew, "crash_at");
-  const Walk asked{.left = 50'000, .stride = 1};
+  const Walk asked{.left = 3'000, .stride = 1};
   std::vector<std::future<Reply>> others;
   for (unsigned member = 1; member <= 3; ++member)
     others.push_back(walk.async(member, bytes_of(asked)));
