@@ -139,6 +139,27 @@ std::string functions_section() {
   return text;
 }
 
+std::string four_kinds() {
+  return "flow: all\n" + functions_section() +
+         "inputs: {n: u64, wanted: u64}\n"
+         "nodes:\n"
+         "  doubled: {kind: map, takes: [n], partition: {function: count, takes: [n]}, each: "
+         "twice}\n"
+         "  total: {kind: reduce, function: sum, fan: 3}\n"
+         "  search: {kind: map, takes: [n, wanted], partition: {function: count, takes: [n]}, "
+         "each: seven, until: found}\n"
+         "  grow: {kind: iterate, function: next, takes: [state, by], times: 40, until: "
+         "{function: is_big}}\n"
+         "edges:\n"
+         "  - {from: n, to: doubled.n}\n"
+         "  - {from: doubled, to: total}\n"
+         "  - {from: n, to: search.n}\n"
+         "  - {from: wanted, to: search.wanted}\n"
+         "  - {from: total, to: grow.state}\n"
+         "  - {value: 3, to: grow.by}\n"
+         "outputs: {total: total, search: search, grow: grow}\n";
+}
+
 Answered answer_to(const StartCall& call) {
   const std::string& text = call.function->signature;
   const auto signature = module::parse_signature(text);

@@ -26,6 +26,8 @@ namespace orchid::flow {
 
 /// The `functions:` of a document that uses them.
 [[nodiscard]] std::string functions_section();
+/// A document with maps, of which one ends early, a reduce and an iterate; `n` gives the pieces.
+[[nodiscard]] std::string four_kinds();
 
 /// Runs the calls of an engine, in an order that `random` chooses; what else happens is up to the
 /// test.

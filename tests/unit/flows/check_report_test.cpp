@@ -21,7 +21,7 @@ Json report_of(const std::string& document, const Json& files = Json::object()) 
 }  // namespace
 
 TEST_CASE("a good document has no faults, and its nodes have ports and outputs with types") {
-  const Json report = report_of(all_kinds());
+  const Json report = report_of(flow::four_kinds());
   CHECK(report["faults"].empty());
   CHECK(report["faults_total"] == 0);
   REQUIRE(report["nodes"].size() == 4);

@@ -331,7 +331,7 @@ TEST_CASE("one key is one flow, and another flow under it is refused") {
   Process process(folder);
   CHECK(process.submit("mine") == id);
   const auto other = process.ask({.ask = FlowAsk::submit, .flow = {}, .key = "mine"},
-                                 body_of(all_kinds(), {{"n", 13}, {"wanted", 9}}));
+                                 body_of(flow::four_kinds(), {{"n", 13}, {"wanted", 9}}));
   REQUIRE(other->head.failure.has_value());
   CHECK(other->head.failure->code == ErrorCode::conflict);
   CHECK(process.submit("yours") != id);
@@ -343,7 +343,7 @@ TEST_CASE("more flows than a user may have are refused, until one has ended") {
   const std::string first = process.submit();
   (void)process.submit();
   const auto third = process.ask({.ask = FlowAsk::submit, .flow = {}, .key = {}},
-                                 body_of(all_kinds(), {{"n", 3}, {"wanted", 1}}));
+                                 body_of(flow::four_kinds(), {{"n", 3}, {"wanted", 1}}));
   REQUIRE(third->head.failure.has_value());
   CHECK(third->head.failure->code == ErrorCode::quota);
   (void)process.ask({.ask = FlowAsk::cancel, .flow = first, .key = {}});
@@ -368,7 +368,7 @@ TEST_CASE("a flow whose events find no room is suspended, and resumed when there
   std::optional<Failure> full;
   while (!full) {
     const auto answer = process.ask({.ask = FlowAsk::submit, .flow = {}, .key = {}},
-                                    body_of(all_kinds(), {{"n", 200}, {"wanted", 9}}));
+                                    body_of(flow::four_kinds(), {{"n", 200}, {"wanted", 9}}));
     full = answer->head.failure;
     if (!full) ids.push_back(answer->document.at("id"));
     REQUIRE(ids.size() < 1'000);

@@ -79,7 +79,7 @@ class Process {
   }
   std::string submit(const std::string& key = "", std::uint64_t n = 12) {
     const auto answer = ask({.ask = FlowAsk::submit, .flow = {}, .key = key},
-                            body_of(all_kinds(), {{"n", n}, {"wanted", 9}}));
+                            body_of(flow::four_kinds(), {{"n", n}, {"wanted", 9}}));
     REQUIRE(answer.has_value());
     REQUIRE_FALSE(answer->head.failure.has_value());
     return answer->document.at("id").get<std::string>();

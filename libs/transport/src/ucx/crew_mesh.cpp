@@ -12,9 +12,9 @@
 #include "local/lane_signal.h"
 #include "transport/crew_end.h"
 #include "transport/payload_rooms.h"
-#include "ucx/doors.h"
 #include "ucx/frame.h"
 #include "ucx/message_worker.h"
+#include "ucx/told_to_stop.h"
 
 namespace orchid::transport {
 

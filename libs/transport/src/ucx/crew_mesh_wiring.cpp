@@ -13,6 +13,7 @@
 #include "ucx/crew_mesh.h"
 #include "ucx/guests.h"
 #include "ucx/hello.h"
+#include "ucx/told_to_stop.h"
 
 namespace orchid::transport {
 

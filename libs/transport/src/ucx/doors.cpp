@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -28,6 +27,7 @@
 #include "foundation/numbers.h"
 #include "foundation/tcp.h"
 #include "foundation/unique_fd.h"
+#include "ucx/told_to_stop.h"
 
 namespace orchid::transport {
 namespace {
@@ -199,11 +199,6 @@ std::vector<std::uint16_t> Doors::ports() const {
   std::vector<std::uint16_t> ports;
   for (const TcpSocket& door : doors_) ports.push_back(door.names.local.port);
   return ports;
-}
-
-bool is_told_to_stop(int stop) {
-  pollfd entry{.fd = stop, .events = POLLIN, .revents = 0};
-  return ::poll(&entry, 1, 0) > 0;
 }
 
 Result<void> Doors::shut(std::span<const SocketPair> peers, LaneDeadline deadline, int stop) const {

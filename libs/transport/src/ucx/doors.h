@@ -35,9 +35,6 @@ struct TcpSocket {
 /// has broken has no such end.
 [[nodiscard]] bool was_read_to_its_end(int connection);
 
-/// Whether that descriptor is readable; -1: never.
-[[nodiscard]] bool is_told_to_stop(int stop);
-
 /// Belongs to the thread of its lane, which makes and closes it. Until `shut` has been called, the
 /// lane's UCX worker must not be progressed.
 class Doors {

@@ -10,6 +10,7 @@
 #include "transport/ucx_memory.h"
 #include "ucx/guests.h"
 #include "ucx/memory_request.h"
+#include "ucx/told_to_stop.h"
 
 namespace orchid::transport {
 namespace {
@@ -189,8 +190,7 @@ Result<void> UcxMemoryServer::State::serve(std::span<std::byte> memory, const Pa
     if (worked) worked_at_ = now;
     if (now >= looked_at_ + stop_look_interval) {
       looked_at_ = now;
-      pollfd stop{.fd = pace.stop, .events = POLLIN, .revents = 0};
-      if (::poll(&stop, 1, 0) > 0) return fail(ErrorCode::cancelled, "told to end");
+      if (is_told_to_stop(pace.stop)) return fail(ErrorCode::cancelled, "told to end");
     }
     if (!worked) wait(pace, now);
   }

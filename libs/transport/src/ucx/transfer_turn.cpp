@@ -1,4 +1,5 @@
 #include "ucx/transfer_turn.h"
+#include "ucx/told_to_stop.h"
 
 #include <poll.h>
 
@@ -37,7 +38,8 @@ Result<void> TransferTurn::take(std::uint64_t moved, const Own& own) {
 }
 
 Result<void> TransferTurn::check(std::uint64_t moved) {
-  if (told_to_stop()) return fail(ErrorCode::cancelled, "the transfer was told to end");
+  if (is_told_to_stop(pace_.stop))
+    return fail(ErrorCode::cancelled, "the transfer was told to end");
   if (moved != moved_) {
     moved_ = moved;
     moved_at_ = checked_;
@@ -51,11 +53,6 @@ Result<void> TransferTurn::check(std::uint64_t moved) {
     return fail(ErrorCode::timed_out,
                 "the " + std::string(peer_) + " of the transfer does not get on");
   return {};
-}
-
-bool TransferTurn::told_to_stop() const {
-  pollfd stop{.fd = pace_.stop, .events = POLLIN, .revents = 0};
-  return ::poll(&stop, 1, 0) > 0;
 }
 
 void TransferTurn::sleep(const Own& own) {

@@ -27,7 +27,6 @@ class TransferTurn {
 
  private:
   [[nodiscard]] Result<void> check(std::uint64_t moved);
-  [[nodiscard]] bool told_to_stop() const;
   void sleep(const Own& own);
 
   UcxLink& link_;

@@ -64,15 +64,16 @@ class DispatchPlace {
   [[nodiscard]] std::unique_ptr<DispatchLane> take_out(const DispatchLane& lane);
 
   std::vector<std::unique_ptr<DispatchLane>> lanes;
-  MonotonicTime since;                              // when its first worker became ready
-  MonotonicTime idle_since;                         // when a call last ended here
-  MonotonicTime claims_again{};                     // after a claim that failed
-  unsigned failed_claims = 0;                       // one after the other
-  std::shared_ptr<const FunctionVersion> ahead_of;  // it was taken for its calls; null: nobody's
+  MonotonicTime since;           // when its first worker became ready
+  MonotonicTime idle_since;      // when a call last ended here
+  MonotonicTime claims_again{};  // after a claim that failed
+  unsigned failed_claims = 0;    // one after the other
+  bool suspect = false;          // its executor does not answer the gateway
+  bool leaving = false;          // to be given back when it is idle
+  bool closed = false;           // its cores are being taken back
+  /// For whose calls it was taken, if they come by then; null: for calls that were there.
+  std::shared_ptr<const FunctionVersion> ahead_of;
   MonotonicTime ahead_until{};
-  bool suspect = false;  // its executor does not answer the gateway
-  bool leaving = false;  // to be given back when it is idle
-  bool closed = false;   // its cores are being taken back
 
  private:
   WorkerGrant grant_;
