@@ -119,6 +119,21 @@ void with_receiver(std::span<const std::byte> object,
   (void)sender.get();
 }
 
+std::vector<std::byte> large_object() { return pattern(40UL << 20, 5); }
+
+/// A sender's life, as in a program of its own.
+void send_large_object(const Child::Job& job) {
+  const auto object = large_object();
+  UcxContext own = UcxContext::create({.devices = "lo"}).value();
+  auto listener = UcxTransferListener::listen(
+                      own, {.address = "127.0.0.1", .key = job.key, .bytes = {object.size()}})
+                      .value();
+  const std::string address = listener.address();
+  if (::send(job.report, address.data(), address.size(), 0) < 0) ::_exit(1);
+  auto accepted = listener.accept(in(20s));
+  if (accepted) (void)accepted->serve(object, {.deadline = in(patience), .patience = patience});
+}
+
 }  // namespace
 
 TEST_CASE("what comes out of a pipe arrives whole at a receiver that listens") {
@@ -194,19 +209,27 @@ TEST_CASE("a part of an object arrives in a pipe, and nothing besides") {
 }
 
 TEST_CASE("a receiver ends when nobody reads its pipe any more, or nobody sends") {
-  const auto object = pattern(40UL << 20, 5);
+  const auto object = large_object();
   Pipe pipe = non_blocking_pipe();
   SUBCASE("the reader goes") {
+    // UCX 1.13 may end a process whose peer hangs up while a part is on its way (uct_iface.h: an
+    // assertion, comp->count > 0): the sender has one of its own, as it has in a site.
+    const Child sender = Child::start_worker(send_large_object);
     auto reader = std::async(std::launch::async, [&] {
       CHECK(read_from(pipe.reader, 1000).size() == 1000);
       pipe.reader.reset();
     });
-    with_receiver(object, [&](UcxTransferReceiver& receiver) {
+    {
+      auto receiver = UcxTransferReceiver::connect(context(), {.address = sender.address(),
+                                                               .key = sender.key(),
+                                                               .bytes = {object.size()},
+                                                               .deadline = in(20s)});
+      REQUIRE_MESSAGE(receiver.has_value(), receiver.error().message);
       const auto received =
-          receiver.receive_into(pipe.writer.get(), {0, object.size()}, {.deadline = in(patience)});
+          receiver->receive_into(pipe.writer.get(), {0, object.size()}, {.deadline = in(patience)});
       REQUIRE_FALSE(received.has_value());
       CHECK(received.error().code == ErrorCode::cancelled);
-    });
+    }
     reader.get();
   }
   SUBCASE("a full pipe is no reason to give the sender up, but the deadline is") {
