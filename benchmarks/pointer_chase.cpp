@@ -43,11 +43,9 @@ namespace {
 
 constexpr unsigned members = 2;  // where nothing else is said
 constexpr unsigned most_hosts = 8;
-constexpr std::array<std::uint64_t, 7> depths{1, 4, 16, 64, 256, 1024, deepest_chase};
-constexpr std::size_t fetching =
-    1;  // of the chasers between hosts, the one that asks for each step
-/// Those that take milliseconds for a hop go no deeper.
-constexpr std::uint64_t slow_ones_end = 4;
+constexpr std::array<std::uint64_t, 7> depths{1, 4, 16, 64, 256, 1024, 4096};
+/// Of the chasers between hosts, the program that asks for each step.
+constexpr std::size_t fetching = 1;
 
 double microseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
@@ -147,13 +145,11 @@ std::shared_ptr<Crew> start_crew(const CrewPlan& plan, const std::string& name) 
 }
 
 /// False: its crew cannot be started.
-bool add_rival(std::vector<Chaser>& chasers, const std::string& name, const CrewPlan& plan,
-               std::uint64_t deepest = deepest_chase) {
+bool add_rival(std::vector<Chaser>& chasers, const std::string& name, const CrewPlan& plan) {
   auto crew = start_crew(plan, name);
   if (crew == nullptr) return false;
   chasers.push_back({.name = name,
                      .chase = [crew](const Crew::Round& round) { return crew->chase(round); },
-                     .deepest = deepest,
                      .transports = plan.transports});
   return true;
 }
@@ -174,7 +170,7 @@ struct UnseenCode {
 void chase_unseen(Bench& bench, const UnseenCode& unseen, const Chaser& rival) {
   const CrewFunction carry = unseen.crew.function(unseen.module, "carry");
   NewModules modules(unseen.module);
-  for (const std::uint64_t depth : {std::uint64_t{256}, deepest_chase})
+  for (const std::uint64_t depth : {std::uint64_t{256}, std::uint64_t{4096}})
     bench.compare({.row = "first chase with unseen code, " + unseen.where + ", depth " +
                           std::to_string(depth),
                    .unit = "us/hop",
@@ -268,10 +264,10 @@ bool add_rivals(std::vector<Chaser>& chasers, const tests::HostNamespaces& hosts
   (void)add_rival(chasers, "the program fetches each hop", steps);
   if (!between.is_promised()) return true;
   steps.way = ChaseWay::get;
-  (void)add_rival(chasers, "ucp_get", steps, slow_ones_end);
+  (void)add_rival(chasers, "ucp_get", steps);
   forwards.way = ChaseWay::mailbox;
   forwards.waiting = forwards.beginner = Waiting::yield;  // memory that changes wakes nobody
-  (void)add_rival(chasers, "put and poll", forwards, slow_ones_end);
+  (void)add_rival(chasers, "put and poll", forwards);
   return true;
 }
 

@@ -32,25 +32,21 @@ ChaseTurns::ChaseTurns(Bench& bench, std::string where, std::vector<Chaser> chas
 }
 
 void ChaseTurns::chase(const Crew::Round& round) {
-  std::vector<std::size_t> taking_part;
   std::set<std::size_t> baselines{0};
-  for (std::size_t i = 0; i < chasers_.size(); ++i) {
-    if (round.depth > chasers_[i].deepest) continue;
-    taking_part.push_back(i);
-    if (chasers_[i].also) baselines.insert(chasers_[i].also->chaser);
-  }
+  for (const Chaser& chaser : chasers_)
+    if (chaser.also) baselines.insert(chaser.also->chaser);
   std::vector<Series> series(chasers_.size());
   std::vector<Series> again(chasers_.size());
   std::vector<std::pair<std::size_t, Series*>> turns;
-  for (const std::size_t i : taking_part) turns.emplace_back(i, &series[i]);
+  for (std::size_t i = 0; i < chasers_.size(); ++i) turns.emplace_back(i, &series[i]);
   for (const std::size_t i : baselines) turns.emplace_back(i, &again[i]);
-  for (const std::size_t i : taking_part) (void)turn(i, round);  // warm
+  for (std::size_t i = 0; i < chasers_.size(); ++i) (void)turn(i, round);  // warm
   for (int number = 0; number < bench_.rounds(); ++number)
     for (std::size_t step = 0; step < turns.size(); ++step) {
       const auto& [chaser, into] = turns[(step + static_cast<std::size_t>(number)) % turns.size()];
       into->push_back(turn(chaser, round));
     }
-  for (const std::size_t i : taking_part) {
+  for (std::size_t i = 0; i < chasers_.size(); ++i) {
     if (round.in_flight == 1)
       lines_[i].points.push_back({.depth = round.depth, .us_per_hop = median_of(series[i])});
     if (i > 0) add_rows(i, 0, round, {series[i], series[0], again[0]});

@@ -13,15 +13,12 @@
 
 namespace orchid::bench {
 
-constexpr std::uint64_t deepest_chase = 4096;
-
 /// One way of chasing; the first one of several is what the others are compared with.
 struct Chaser {
   std::string name;
   std::function<Result<std::vector<double>>(const Crew::Round&)> chase;  // microseconds a hop
-  std::optional<double>
-      promised{};  // at most so many times the first one's time, from 256 steps on
-  std::uint64_t deepest = deepest_chase;
+  /// At most so many times the first one's time, from 256 steps on.
+  std::optional<double> promised{};
   std::string transports{};
   /// It is compared with another one as well, of that number.
   struct Also {
