@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "crew/chase_turns.h"
 #include "crew/crew.h"
 #include "crew/depth_chart.h"
 #include "crew/turns.h"
@@ -42,20 +43,9 @@ namespace {
 
 constexpr unsigned members = 2;  // where nothing else is said
 constexpr unsigned most_hosts = 8;
-constexpr std::uint64_t first_promised_depth = 256;
 constexpr std::array<std::uint64_t, 7> depths{1, 4, 16, 64, 256, 1024, 4096};
-/// Those that take milliseconds for a hop go no deeper.
-constexpr std::uint64_t slow_ones_end = 4;
-using Series = std::vector<std::vector<double>>;
-
-/// One way of chasing; the first one of several is what the others are compared with.
-struct Chaser {
-  std::string name;
-  std::function<Result<std::vector<double>>(const Crew::Round&)> chase;
-  std::optional<double> promised{};  // at most so many times the baseline's time at great depth
-  std::uint64_t deepest = depths.back();
-  std::string transports{};
-};
+/// Of the chasers between hosts, the program that asks for each step.
+constexpr std::size_t fetching = 1;
 
 double microseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
@@ -146,80 +136,6 @@ class OrchidChases {
   std::uint64_t number_ = 0;
 };
 
-std::vector<double> or_end(Result<std::vector<double>> series, const std::string& who) {
-  if (series) return std::move(*series);
-  std::fprintf(stderr, "%s: %s\n", who.c_str(), series.error().message.c_str());
-  std::exit(3);  // NOLINT(concurrency-mt-unsafe): the other threads only wait
-}
-
-double median_of(const Series& series) {
-  std::vector<double> all;
-  for (const auto& round : series) all.insert(all.end(), round.begin(), round.end());
-  std::ranges::sort(all);
-  return all[all.size() / 2];
-}
-
-/// Rounds of all chasers in turn, the first one's twice: rows, and points of a chart.
-class Turns {
- public:
-  Turns(Bench& bench, std::string where, std::vector<Chaser> chasers)
-      : bench_(bench), where_(std::move(where)), chasers_(std::move(chasers)) {
-    for (const Chaser& chaser : chasers_) lines_.push_back({.name = chaser.name, .points = {}});
-  }
-
-  void chase(const Crew::Round& round) {
-    std::vector<std::size_t> taking_part;
-    for (std::size_t i = 0; i < chasers_.size(); ++i)
-      if (round.depth <= chasers_[i].deepest) taking_part.push_back(i);
-    std::vector<Series> series(chasers_.size());
-    Series again;
-    for (const std::size_t i : taking_part) (void)turn(i, round);  // warm
-    for (int number = 0; number < bench_.rounds(); ++number)
-      for (std::size_t step = 0; step <= taking_part.size(); ++step) {
-        const std::size_t now =
-            (step + static_cast<std::size_t>(number)) % (taking_part.size() + 1);
-        if (now == taking_part.size())
-          again.push_back(turn(0, round));
-        else
-          series[taking_part[now]].push_back(turn(taking_part[now], round));
-      }
-    for (const std::size_t i : taking_part) {
-      if (round.in_flight == 1)
-        lines_[i].points.push_back({.depth = round.depth, .us_per_hop = median_of(series[i])});
-      if (i > 0) add_rows(i, round, {series[i], series[0], again});
-    }
-  }
-
-  [[nodiscard]] const std::vector<DepthLine>& lines() const { return lines_; }
-
- private:
-  [[nodiscard]] std::vector<double> turn(std::size_t chaser, const Crew::Round& round) {
-    return or_end(chasers_[chaser].chase(round), where_ + ", " + chasers_[chaser].name);
-  }
-  void add_rows(std::size_t chaser, const Crew::Round& round, const RoundSeries& series) {
-    const Chaser& who = chasers_[chaser];
-    std::string row = who.name + ", " + where_ + ", depth " + std::to_string(round.depth);
-    if (round.in_flight > 1) row += ", " + std::to_string(round.in_flight) + " at a time";
-    Comparison comparison{
-        .row = row,
-        .unit = "us/hop",
-        .round = {},
-        .baseline = {chasers_[0].name, bench_.command_line(), "UCX_TLS=" + chasers_[0].transports},
-        .baseline_round = {},
-        .promises = {}};
-    if (who.promised && round.depth >= first_promised_depth && round.in_flight == 1)
-      comparison.promises = {{Statistic::p50, {Target::Direction::at_most, *who.promised}}};
-    const auto rows = rows_of(bench_.name(), comparison, series);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (chaser == 1 || i + 1 < rows.size()) bench_.add(rows[i]);  // one A/A row for all
-  }
-
-  Bench& bench_;
-  std::string where_;
-  std::vector<Chaser> chasers_;
-  std::vector<DepthLine> lines_;
-};
-
 /// Null: it cannot be started, and is said why.
 std::shared_ptr<Crew> start_crew(const CrewPlan& plan, const std::string& name) {
   auto crew = Crew::start(plan);
@@ -229,13 +145,11 @@ std::shared_ptr<Crew> start_crew(const CrewPlan& plan, const std::string& name) 
 }
 
 /// False: its crew cannot be started.
-bool add_rival(std::vector<Chaser>& chasers, const std::string& name, const CrewPlan& plan,
-               std::uint64_t deepest = depths.back()) {
+bool add_rival(std::vector<Chaser>& chasers, const std::string& name, const CrewPlan& plan) {
   auto crew = start_crew(plan, name);
   if (crew == nullptr) return false;
   chasers.push_back({.name = name,
                      .chase = [crew](const Crew::Round& round) { return crew->chase(round); },
-                     .deepest = deepest,
                      .transports = plan.transports});
   return true;
 }
@@ -247,18 +161,24 @@ void write_chart(const std::string& file, const std::string& title,
 }
 
 /// The call names a module that neither crew nor host has, and goes on there.
-void chase_unseen(Bench& bench, orchid::Crew& crew, tests::ExecutorCrews& source, Chaser rival,
-                  const std::vector<std::byte>& module) {
-  const CrewFunction carry = crew.function(module, "carry");
-  NewModules modules(module);
+struct UnseenCode {
+  orchid::Crew& crew;
+  const std::vector<std::byte>& module;
+  std::function<void(const std::string& digest, const std::vector<std::byte>& module)> deploy;
+  std::string where;
+};
+void chase_unseen(Bench& bench, const UnseenCode& unseen, const Chaser& rival) {
+  const CrewFunction carry = unseen.crew.function(unseen.module, "carry");
+  NewModules modules(unseen.module);
   for (const std::uint64_t depth : {std::uint64_t{256}, std::uint64_t{4096}})
-    bench.compare({.row = "first chase with unseen code, one host, depth " + std::to_string(depth),
+    bench.compare({.row = "first chase with unseen code, " + unseen.where + ", depth " +
+                          std::to_string(depth),
                    .unit = "us/hop",
                    .round = [&]() -> Result<std::vector<double>> {
                      const auto next = modules.next();
                      const std::vector<std::byte> fresh(next.begin(), next.end());
                      const std::string digest = digest_of(fresh);
-                     source.deploy(digest, fresh);
+                     unseen.deploy(digest, fresh);
                      const ChaseRequest request{.left = depth, .address = 1, .number = 1};
                      std::vector<std::byte> input(bytes_of(request).begin(),
                                                   bytes_of(request).end());
@@ -296,13 +216,19 @@ int on_one_host(Bench& bench, const std::vector<int>& cores, const std::vector<s
   chasers.push_back({.name = "Orchid",
                      .chase = [&](const Crew::Round& round) { return orchid.chase(round); },
                      .promised = 1 / 1.1});
-  Turns turns(bench, "one host", chasers);
+  ChaseTurns turns(bench, "one host", chasers);
   for (const std::uint64_t depth : depths)
     turns.chase(round_of(depth, 1, depth < 256 ? 1024 : 16384));
   for (const std::uint64_t depth : {16, 256, 1024}) turns.chase(round_of(depth, 16, 16384));
   write_chart("pointer_chase_one_host.svg", "A chase on one host, 2 members, 24 bytes",
               turns.lines());
-  chase_unseen(bench, crew, source, chasers[0], module);
+  chase_unseen(
+      bench,
+      {.crew = crew,
+       .module = module,
+       .deploy = [&](const auto& digest, const auto& fresh) { source.deploy(digest, fresh); },
+       .where = "one host"},
+      chasers[0]);
   return 0;
 }
 
@@ -338,10 +264,10 @@ bool add_rivals(std::vector<Chaser>& chasers, const tests::HostNamespaces& hosts
   (void)add_rival(chasers, "the program fetches each hop", steps);
   if (!between.is_promised()) return true;
   steps.way = ChaseWay::get;
-  (void)add_rival(chasers, "ucp_get", steps, slow_ones_end);
+  (void)add_rival(chasers, "ucp_get", steps);
   forwards.way = ChaseWay::mailbox;
   forwards.waiting = forwards.beginner = Waiting::yield;  // memory that changes wakes nobody
-  (void)add_rival(chasers, "put and poll", forwards, slow_ones_end);
+  (void)add_rival(chasers, "put and poll", forwards);
   return true;
 }
 
@@ -364,14 +290,23 @@ int between_hosts(Bench& bench, const tests::HostNamespaces& hosts, const std::v
   OrchidChases orchid(crew, module, between.hosts, between.order);
   chasers.push_back(
       {.name = "Orchid", .chase = [&](const Crew::Round& round) { return orchid.chase(round); }});
-  if (between.is_promised()) chasers.back().promised = 1 / 0.95;
-  Turns turns(bench, between.where(), chasers);
+  if (between.is_promised()) {
+    chasers.back().promised = 1 / 0.95;
+    chasers.back().also = {.chaser = fetching, .promised = 1 / 1.7};
+  }
+  ChaseTurns turns(bench, between.where(), chasers);
   if (!between.is_promised()) {
     for (const std::uint64_t depth : {64, 256, 1024}) turns.chase(round_of(depth, 1, 1024));
     return 0;
   }
   for (const std::uint64_t depth : depths) turns.chase(round_of(depth, 1, depth < 16 ? 64 : 1024));
   for (const std::uint64_t depth : {16, 256}) turns.chase(round_of(depth, 16, 4096));
+  chase_unseen(bench,
+               {.crew = crew,
+                .module = module,
+                .deploy = [&](const auto&, const auto& fresh) { client.deploy("unseen", fresh); },
+                .where = between.where()},
+               chasers[0]);
   write_chart("pointer_chase_two_hosts.svg", "A chase between two hosts, 24 bytes", turns.lines());
   return 0;
 }

@@ -75,6 +75,7 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
       parts_.crew != nullptr && parts_.crew->goes_on() && told.outcome == Outcome::ok;
   if (auto sent = moves ? parts_.crew->move_on(answer) : parts_.lane.answer(answer); !sent)
     end(LastWords::failed, sent.error().message);
+  if (parts_.lane.asks_kernel()) last_end_ = 0;  // what comes until the next call is not its time
   if (logged) parts_.log.clear();
   if (!spoiled.empty()) end(LastWords::spoiled, spoiled);
 }

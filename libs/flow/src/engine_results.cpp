@@ -92,8 +92,10 @@ void Engine::take_item(std::uint32_t node, const Work& work, Bytes output) {
   else if (work.index + work.pieces == run.total)
     run.last = std::move(output);
   const auto add = [&](const Ahead& one) {
-    if (gathers) run.gathered.add(planned.main.result, one.result);
     run.in_order += one.pieces;
+    if (!gathers) return;
+    const std::uint64_t a_piece = one.result.size() / one.pieces;
+    run.gathered.add(planned.main.result, one.result, a_piece * (run.total - run.in_order));
   };
   Ahead taken{.result = std::move(kept), .pieces = work.pieces};
   if (work.index != run.in_order) {

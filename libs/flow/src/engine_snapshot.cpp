@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 constexpr int format = 1;
 
-Json json_of(const Bytes& bytes) { return to_base64(bytes); }
+Json json_of(std::span<const std::byte> bytes) { return to_base64(bytes); }
 
 /// Throws nlohmann's exceptions, as all that reads here.
 Bytes bytes_of(const Json& json) {
@@ -145,7 +145,7 @@ struct EngineSnapshot {
     json["step"] = run.step;
     json["total"] = run.total;
     json["in_order"] = run.in_order;
-    json["gathered"] = {run.gathered.count(), json_of(run.gathered.bytes())};
+    json["gathered"] = {run.gathered.count(), json_of(run.gathered.elements())};
     for (const auto& [index, ahead] : run.ahead)
       json["ahead"].push_back({index, json_of(ahead.result), ahead.pieces});
     if (run.state_step != run.step) json["state_step"] = run.state_step;
@@ -218,7 +218,8 @@ struct EngineSnapshot {
     run.in_order = json.at("in_order").get<std::uint64_t>();
     must(run.in_order < run.total || is_branching(planned.kind));
     const Json& gathered = json.at("gathered");
-    run.gathered = Gathering::of(gathered.at(0).get<std::uint64_t>(), bytes_of(gathered.at(1)));
+    run.gathered = Gathering::of(planned.main.result, gathered.at(0).get<std::uint64_t>(),
+                                 bytes_of(gathered.at(1)));
     for (const Json& one : json.value("ahead", Json::array()))
       run.ahead[one.at(0).get<std::uint64_t>()] = {
           .result = bytes_of(one.at(1)),
@@ -264,8 +265,8 @@ struct EngineSnapshot {
   /// Whether the elements are as many as there is room for.
   static bool holds(const Gathering& gathering, const PortType& result) {
     const bool counts = !result.is_bytes && !result.is_nothing();
-    return !counts || (gathering.count() <= gathering.bytes().size() &&
-                       gathering.count() * result.type.element_size() == gathering.bytes().size());
+    const std::size_t size = gathering.elements().size();
+    return !counts || (gathering.count() <= size && gathering.count() * result.type.element_size() == size);
   }
 
   /// Whether what is read later by index is there.

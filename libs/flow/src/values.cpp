@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "foundation/huge_pages.h"
 #include "module/typed_values.h"
 #include "protocol/data_id.h"
 
@@ -14,6 +15,8 @@ namespace {
 using module::TypeKind;
 
 constexpr std::size_t item_alignment = 8;
+/// Room for what is only expected: the first one of many results may be the only large one.
+constexpr std::uint64_t most_expected = std::uint64_t{64} << 20;
 
 std::size_t padded(std::size_t size) {
   return (size + item_alignment - 1) / item_alignment * item_alignment;
@@ -98,37 +101,49 @@ bool is_something(const PortType& type, std::span<const std::byte> bytes) {
   });
 }
 
-void Gathering::add(const PortType& result, std::span<const std::byte> bytes) {
+void Gathering::begin(const PortType& result) {
+  if (!bytes_.empty() || result.is_bytes || result.is_nothing()) return;
+  head_ = sizeof count_;
+  bytes_.resize(head_);
+}
+
+void Gathering::append(std::span<const std::byte> bytes, std::uint64_t more) {
+  const std::size_t size = bytes_.size() + bytes.size();
+  if (size > bytes_.capacity())
+    reserve_in_huge_pages(bytes_,
+                          std::max(size + std::min<std::uint64_t>(more, most_expected), 2 * size));
+  orchid::flow::append(bytes_, bytes);
+}
+
+void Gathering::add(const PortType& result, std::span<const std::byte> bytes, std::uint64_t more) {
+  begin(result);
   if (is_counted(result)) {
     const std::uint64_t count = count_of(bytes);
-    append(bytes_, bytes.subspan(sizeof count, count * result.type.element_size()));
+    append(bytes.subspan(sizeof count, count * result.type.element_size()), more);
     count_ += count;
   } else if (result.is_element()) {
-    append(bytes_, bytes.first(result.type.element_size()));
+    append(bytes.first(result.type.element_size()), more);
     ++count_;
   } else {
-    append(bytes_, bytes);
+    append(bytes, more);
   }
 }
 
 Bytes Gathering::take(const PortType& result) {
-  Bytes all;
-  if (result.is_bytes || result.is_nothing()) {
-    all = std::move(bytes_);
-  } else {
-    all.reserve(sizeof count_ + padded(bytes_.size()));
-    append_count(all, count_);
-    append(all, bytes_);
-    all.resize(sizeof count_ + padded(bytes_.size()));
+  begin(result);
+  if (head_ != 0) {
+    std::memcpy(bytes_.data(), &count_, sizeof count_);
+    bytes_.resize(padded(bytes_.size()));
   }
-  *this = Gathering();
-  return all;
+  return std::exchange(*this, Gathering()).bytes_;
 }
 
-Gathering Gathering::of(std::uint64_t count, Bytes bytes) {
+Gathering Gathering::of(const PortType& result, std::uint64_t count,
+                        std::span<const std::byte> elements) {
   Gathering gathering;
+  gathering.begin(result);
+  gathering.append(elements, 0);
   gathering.count_ = count;
-  gathering.bytes_ = std::move(bytes);
   return gathering;
 }
 
@@ -163,9 +178,7 @@ Result<Bytes> value_of_data(std::string_view text) {
 Result<Bytes> value_of_text(const PortType& type, std::string_view text) {
   if (type.is_data()) return value_of_data(text);
   if (!type.is_text()) return value_of_json(type, text);
-  Bytes bytes;
-  append(bytes, std::as_bytes(std::span(text)));
-  return Gathering::of(text.size(), std::move(bytes)).take(type);
+  return Gathering::of(type, text.size(), std::as_bytes(std::span(text))).take(type);
 }
 
 Result<Bytes> value_of_json(const PortType& type, std::string_view json) {

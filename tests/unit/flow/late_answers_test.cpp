@@ -82,8 +82,8 @@ TEST_CASE("an answer that is late ends its node, and what waits for that begins 
 }
 
 TEST_CASE("an answer that is late for a tree or a master that grew too large is let go") {
-  const Bytes too_many =
-      Gathering::of((1U << 24) + 1, Bytes((1U << 24) + 1)).take(parse_port_type("u8").value());
+  const PortType byte = parse_port_type("u8").value();
+  const Bytes too_many = Gathering::of(byte, (1U << 24) + 1, Bytes((1U << 24) + 1)).take(byte);
   for (const bool is_tree : {true, false}) {
     const Plan plan = plan_of(
         is_tree

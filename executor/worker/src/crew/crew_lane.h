@@ -41,6 +41,7 @@ class CrewLane final : public transport::LaneWorker {
   [[nodiscard]] bool ready() const override { return book_.has_steps() || end_.ready(); }
   [[nodiscard]] std::byte* output(std::size_t size) override;
   [[nodiscard]] Result<void> answer(const Answer& answer) override;
+  [[nodiscard]] bool asks_kernel() const override { return end_.has_far(); }
   [[nodiscard]] bool prepare_to_sleep() override {
     return !book_.has_steps() && end_.prepare_to_sleep();
   }

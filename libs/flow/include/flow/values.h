@@ -52,17 +52,26 @@ void append_budget(std::chrono::nanoseconds time, std::uint64_t steps, Bytes& ou
 /// `gathered(result)`. A value; its state is plain.
 class Gathering {
  public:
-  void add(const PortType& result, std::span<const std::byte> bytes);
+  /// About `more` bytes may follow: room for them is made once, and not again and again.
+  void add(const PortType& result, std::span<const std::byte> bytes, std::uint64_t more = 0);
   /// The whole. It is empty afterwards.
   [[nodiscard]] Bytes take(const PortType& result);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  [[nodiscard]] const Bytes& bytes() const { return bytes_; }
-  [[nodiscard]] static Gathering of(std::uint64_t count, Bytes bytes);
+  /// Of elements, with nothing between them.
+  [[nodiscard]] std::span<const std::byte> elements() const {
+    return std::span(bytes_).subspan(head_);
+  }
+  [[nodiscard]] static Gathering of(const PortType& result, std::uint64_t count,
+                                    std::span<const std::byte> elements);
 
  private:
+  void begin(const PortType& result);
+  void append(std::span<const std::byte> bytes, std::uint64_t more);
+
   std::uint64_t count_ = 0;  // of elements
-  Bytes bytes_;              // of elements, with nothing between them
+  std::size_t head_ = 0;     // room for the count, where the whole begins with one
+  Bytes bytes_;
 };
 
 /// A text that people wrote: JSON, or for strings, bytes and ids of data objects the text itself.

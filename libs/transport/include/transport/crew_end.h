@@ -61,6 +61,8 @@ class CrewEnd {
   ~CrewEnd() = default;
 
   [[nodiscard]] const Place& place() const { return place_; }
+  /// Whether there are members at other executors.
+  [[nodiscard]] bool has_far() const { return mesh_ != nullptr; }
   /// The eventfd that wakes that member. Borrowed.
   void set_wake(std::uint32_t member, int descriptor) { wake_[member] = descriptor; }
 

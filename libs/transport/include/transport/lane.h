@@ -133,6 +133,9 @@ class LaneWorker {
   [[nodiscard]] virtual Result<void> flush() { return {}; }
   static constexpr std::chrono::seconds flush_patience{1};
 
+  /// Whether it asks the kernel for each request and answer. That takes longer than many calls.
+  [[nodiscard]] virtual bool asks_kernel() const { return false; }
+
   /// As at the client's end.
   [[nodiscard]] virtual bool prepare_to_sleep() = 0;
   virtual void finish_sleep() = 0;

@@ -84,6 +84,7 @@ class UcxLaneWorker final : public LaneWorker {
   [[nodiscard]] std::byte* output(std::size_t size) override;
   [[nodiscard]] Result<void> answer(const Answer& answer) override;
   [[nodiscard]] Result<void> flush() override;
+  [[nodiscard]] bool asks_kernel() const override { return true; }
   [[nodiscard]] bool prepare_to_sleep() override;
   void finish_sleep() override;
   [[nodiscard]] int wake_descriptor() const override;
