@@ -5,6 +5,7 @@
 #include <future>
 #include <vector>
 
+#include "chase_table.h"
 #include "crew_fixture.h"
 
 namespace orchid::tests {
@@ -22,14 +23,6 @@ struct End {
   friend bool operator==(const End&, const End&) = default;
 };
 
-/// As the function makes its table up.
-std::uint32_t entry_at(std::uint32_t i, std::uint32_t entries) {
-  std::uint64_t mixed = i + 0x9e3779b97f4a7c15ULL;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<std::uint32_t>((mixed ^ (mixed >> 31)) % entries);
-}
-
 /// The same, by one who has all of it.
 End follow(Chase chase, unsigned first, unsigned members) {
   unsigned member = first;
@@ -37,7 +30,7 @@ End follow(Chase chase, unsigned first, unsigned members) {
     if (chase.left == 0) return {chase.at, chase.moves};
     if (chase.at % members + 1 != member) ++chase.moves;
     member = chase.at % members + 1;
-    chase.at = entry_at(chase.at, chase.entries);
+    chase.at = chase_entry(chase.at, chase.entries);
   }
 }
 
