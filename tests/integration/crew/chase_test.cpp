@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(CrewFixture,
   std::vector<Chase> asked;
   std::vector<std::future<Reply>> ends;
   for (std::uint32_t i = 0; i < 16; ++i)
-    asked.push_back({.entries = 100'003, .at = i * 97, .left = 10'000});
+    asked.push_back({.entries = 100'003, .at = i * 97, .left = 2'000});
   for (const Chase& each : asked)
     ends.push_back(chase.async(1, std::as_bytes(std::span(&each, 1))));
   REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(2)), SIGKILL) == 0);
