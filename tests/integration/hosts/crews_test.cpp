@@ -62,6 +62,8 @@ std::string name_in(const std::string& name) { return name + '\0'; }
 std::string text_in(const Reply& reply) {
   return {reinterpret_cast<const char*>(reply.output.data()), reply.output.size()};
 }
+/// Functions name an object with a zero behind it.
+std::string name_of(const std::string& object) { return object.substr(0, object.find('\0')); }
 std::uint32_t member_in(const Reply& reply) {
   std::uint32_t member = 0;
   REQUIRE(reply.output.size() == sizeof(member));
@@ -250,7 +252,7 @@ TEST_CASE("chases go over a table whose parts are data objects of two hosts") {
     const std::array<std::uint32_t, 4> wanted{asked.entries, part, asked.parts, 0};
     const std::string id = text_in(
         crew.function("chase.chase_part").invoke(part + 1, std::as_bytes(std::span(wanted))));
-    CHECK(client.describe_data(id.c_str()).hosts ==
+    CHECK(client.describe_data(name_of(id)).hosts ==
           std::vector<std::string>{HostNamespaces::name(at.at(part))});
     ids += id;
   }
@@ -258,9 +260,9 @@ TEST_CASE("chases go over a table whose parts are data objects of two hosts") {
   const std::string index = text_in(crew.function("chase.chase_index").invoke(1, ids));
   REQUIRE(index.size() <= asked.index.size());
   std::ranges::copy(index, asked.index.begin());
-  (void)client.copy_data(index.c_str(), {.copies = Site::host_count});
+  (void)client.copy_data(name_of(index), {.copies = Site::host_count});
   CHECK(eventually(
-      [&] { return client.describe_data(index.c_str()).hosts.size() == Site::host_count; },
+      [&] { return client.describe_data(name_of(index)).hosts.size() == Site::host_count; },
       std::chrono::seconds(30)));
   const CrewFunction chase = crew.function("chase.chase_data");
   std::vector<ChaseOverData> all;
