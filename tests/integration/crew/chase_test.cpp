@@ -5,6 +5,7 @@
 #include <future>
 #include <vector>
 
+#include "chase_table.h"
 #include "crew_fixture.h"
 
 namespace orchid::tests {
@@ -22,14 +23,6 @@ struct End {
   friend bool operator==(const End&, const End&) = default;
 };
 
-/// As the function makes its table up.
-std::uint32_t entry_at(std::uint32_t i, std::uint32_t entries) {
-  std::uint64_t mixed = i + 0x9e3779b97f4a7c15ULL;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<std::uint32_t>((mixed ^ (mixed >> 31)) % entries);
-}
-
 /// The same, by one who has all of it.
 End follow(Chase chase, unsigned first, unsigned members) {
   unsigned member = first;
@@ -37,7 +30,7 @@ End follow(Chase chase, unsigned first, unsigned members) {
     if (chase.left == 0) return {chase.at, chase.moves};
     if (chase.at % members + 1 != member) ++chase.moves;
     member = chase.at % members + 1;
-    chase.at = entry_at(chase.at, chase.entries);
+    chase.at = chase_entry(chase.at, chase.entries);
   }
 }
 
@@ -63,7 +56,7 @@ TEST_CASE_FIXTURE(CrewFixture,
   std::vector<Chase> asked;
   std::vector<std::future<Reply>> ends;
   for (std::uint32_t i = 0; i < 16; ++i)
-    asked.push_back({.entries = 100'003, .at = i * 97, .left = 10'000});
+    asked.push_back({.entries = 100'003, .at = i * 97, .left = 2'000});
   for (const Chase& each : asked)
     ends.push_back(chase.async(1, std::as_bytes(std::span(&each, 1))));
   REQUIRE(::kill(static_cast<pid_t>(crew.pids().at(2)), SIGKILL) == 0);

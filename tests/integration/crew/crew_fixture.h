@@ -48,6 +48,12 @@ struct Walk {
   std::memcpy(&walk, reply.output.data(), sizeof(walk));
   return walk;
 }
+/// Of a call that was traced.
+[[nodiscard]] inline std::vector<unsigned> members_of(const std::vector<CallStep>& path) {
+  std::vector<unsigned> members;
+  for (const CallStep& step : path) members.push_back(step.member);
+  return members;
+}
 /// Of a walk's members from `first` on.
 [[nodiscard]] inline std::uint64_t sum_of(const Walk& walk, std::uint64_t first,
                                           std::uint64_t members) {

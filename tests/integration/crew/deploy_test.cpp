@@ -34,6 +34,27 @@ TEST_CASE_FIXTURE(CrewFixture, "a call goes on in a module that it has made, at 
   CHECK(crew.formations() == 1);
 }
 
+TEST_CASE_FIXTURE(CrewFixture, "a call goes on in bitcode that it has built") {
+  Crew crew = take({.workers = 3});
+  const CrewFunction deploy = maker(crew, "deploy_changed_and_go");
+  const auto module = test_module("walks_crew");
+  const Walk asked{.left = 7, .stride = 1};
+  for (std::uint32_t member = 1; member <= 3; ++member) {
+    const auto plan = plan_of(
+        {.how = by_forward, .member = member, .entry = "tour", .input = bytes_of(asked)}, module);
+    CHECK(walk_of(deploy.invoke(1, plan)).sum == sum_of(asked, member, 3));
+  }
+  CHECK(text_of(deploy.invoke(2, plan_of({}, module))) != digest_of(module));
+  // It is not the module that came in, which has no such entry.
+  const Error error = error_of([&] {
+    (void)maker(crew).invoke(
+        1, plan_of({.how = by_forward, .entry = "tour", .input = bytes_of(asked)}, module));
+  });
+  check_clear(error, ErrorKind::function_error);
+  CHECK(error.message().find("tour") != std::string::npos);
+  CHECK(crew.formations() == 1);
+}
+
 TEST_CASE_FIXTURE(CrewFixture, "a crew that is formed anew makes its modules again") {
   Crew crew = take({.workers = 2});
   const CrewFunction deploy = maker(crew);

@@ -132,6 +132,40 @@ TEST_CASE_FIXTURE(CrewFixture, "a module is not waited for without end while the
   CHECK(walk_of(entry(crew, "walk").invoke(1, bytes_of({.left = 3}))).left == 0);
 }
 
+TEST_CASE_FIXTURE(CrewFixture, "calls whose deadline passes while there is no crew say why") {
+  Crew crew = take({.workers = 2, .within = seconds(2)});
+  const CrewFunction walk = entry(crew, "walk");
+  std::future<Reply> lingers =
+      entry(crew, "linger").async(2, bytes_of({}), {.deadline = seconds(4)});
+  CHECK(lingers.wait_for(milliseconds(100)) == std::future_status::timeout);
+  source->refuses = true;
+  executor.evict(source->members().at(0));
+  REQUIRE(eventually([&] { return crew.pids().empty(); }));
+  const auto why = [](const Error& error) {
+    check_clear(error, ErrorKind::deadline_exceeded);
+    return error.message();
+  };
+  const std::string no_crew = "the deadline passed while there was no crew: no room for a crew";
+  CHECK(why(error_of([&] {
+          (void)walk.invoke(1, bytes_of({.left = 5}), {.deadline = seconds(2)});
+        })) == no_crew);
+  CHECK(why(error_of([&] { (void)lingers.get(); })) == no_crew);
+  source->refuses = false;
+  CHECK(walk_of(walk.invoke(1, bytes_of({.left = 3}))).left == 0);
+}
+
+TEST_CASE_FIXTURE(CrewFixture, "an at most once call at a member that is taken back is evicted") {
+  Crew crew = take({.workers = 2});
+  std::future<Reply> at_it = entry(crew, "linger").async(1, bytes_of({}), {.at_most_once = true});
+  std::future<Reply> beside = entry(crew, "linger").async(2, bytes_of({}), {.at_most_once = true});
+  CHECK(at_it.wait_for(milliseconds(100)) == std::future_status::timeout);
+  CHECK(beside.wait_for(milliseconds(100)) == std::future_status::timeout);
+  executor.evict(source->members().at(0));
+  check_clear(error_of([&] { (void)at_it.get(); }), ErrorKind::evicted);
+  check_clear(error_of([&] { (void)beside.get(); }), ErrorKind::worker_lost);
+  CHECK(walk_of(entry(crew, "walk").invoke(1, bytes_of({.left = 3}))).left == 0);
+}
+
 TEST_CASE_FIXTURE(CrewFixture, "two crews of one host end apart") {
   Crew one = take({.workers = 2});
   Crew other = take({.workers = 2});

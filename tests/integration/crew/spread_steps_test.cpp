@@ -38,28 +38,45 @@ struct FarHaltFixture : SpreadFixture {
     std::ranges::copy(function, plan.function.begin());
     return plan;
   }
-  void try_each(std::string_view name, int signal) {
+  /// `first`: where the call begins; halts at its step, and loses `victim` there.
+  void try_step(Crew& crew, const CrewFunction& function, std::uint32_t step, unsigned first,
+                unsigned victim, int signal) {
+    CAPTURE(step);
+    CAPTURE(first);
+    CAPTURE(victim);
+    const unsigned before = crew.formations();
+    const unsigned asked = source->look_ups;
+    const FarHalt plan = plan_for(step);
+    source->silent = true;  // a call that asks for code halts
+    std::future<Reply> reply = function.async(first, std::as_bytes(std::span(&plan, 1)));
+    CHECK(eventually([&] { return source->look_ups > asked; }));
+    CHECK(::kill(static_cast<pid_t>(crew.pids().at(victim - 1)), signal) == 0);
+    CHECK(eventually([&] { return crew.formations() > before && crew.pids().size() == members; }));
+    source->silent = false;
+    source->silent.notify_all();
+    CHECK(value_of<std::uint64_t>(reply.get()) == all_five_steps);
+  }
+  [[nodiscard]] static CrewFunction halting(Crew& crew, std::string_view name) {
+    return CrewFixture::entry_of(crew, std::filesystem::path(FUNCTIONS) / "halts_far_crew.bc",
+                                 name);
+  }
+  /// Begins at the victim, and comes to the others.
+  void try_walk(int signal) {
     Crew crew = take({.workers = members, .within = seconds(20)});
-    const CrewFunction function =
-        CrewFixture::entry_of(crew, std::filesystem::path(FUNCTIONS) / "halts_far_crew.bc", name);
+    const CrewFunction walk = halting(crew, "far_walk");
     for (std::uint32_t step = 0; step <= 4; ++step)
-      for (unsigned victim = 1; victim <= members; ++victim) {
-        CAPTURE(step);
-        CAPTURE(victim);
-        const unsigned before = crew.formations();
-        const unsigned asked = source->look_ups;
-        const FarHalt plan = plan_for(step);
-        source->silent = true;  // a call that asks for code halts
-        std::future<Reply> reply = function.async(victim, std::as_bytes(std::span(&plan, 1)));
-        CHECK(eventually([&] { return source->look_ups > asked; }));
-        CHECK(::kill(static_cast<pid_t>(crew.pids().at(victim - 1)), signal) == 0);
-        CHECK(eventually(
-            [&] { return crew.formations() > before && crew.pids().size() == members; }));
-        source->silent = false;
-        source->silent.notify_all();
-        CHECK(value_of<std::uint64_t>(reply.get()) == all_five_steps);
-        CHECK(crew.formations() == before + 1);
-      }
+      for (unsigned victim = 1; victim <= members; ++victim)
+        try_step(crew, walk, step, victim, victim, signal);
+  }
+  /// The root is at the client's executor, and at the other one; whoever is lost is the root's
+  /// member, one beside it, or one at the other executor.
+  void try_tree(int signal) {
+    Crew crew = take({.workers = members, .within = seconds(20)});
+    const CrewFunction tree = halting(crew, "far_tree");
+    for (std::uint32_t step = 0; step <= 4; ++step)
+      for (const unsigned root : {1U, members})
+        for (unsigned victim = 1; victim <= members; ++victim)
+          try_step(crew, tree, step, root, victim, signal);
   }
 };
 
@@ -67,19 +84,19 @@ struct FarHaltFixture : SpreadFixture {
 
 TEST_CASE_FIXTURE(FarHaltFixture,
                   "each member is killed at each step of a walk between executors") {
-  try_each("far_walk", SIGKILL);
+  try_walk(SIGKILL);
 }
 TEST_CASE_FIXTURE(FarHaltFixture,
                   "each member is stopped at each step of a walk between executors") {
-  try_each("far_walk", SIGSTOP);
+  try_walk(SIGSTOP);
 }
 TEST_CASE_FIXTURE(FarHaltFixture,
                   "each member is killed at each step of a tree between executors") {
-  try_each("far_tree", SIGKILL);
+  try_tree(SIGKILL);
 }
 TEST_CASE_FIXTURE(FarHaltFixture,
                   "each member is stopped at each step of a tree between executors") {
-  try_each("far_tree", SIGSTOP);
+  try_tree(SIGSTOP);
 }
 
 TEST_CASE_FIXTURE(SpreadFixture,

@@ -8,6 +8,7 @@
 #include <future>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -47,6 +48,25 @@ TEST_CASE_FIXTURE(SpreadFixture, "inputs, outputs and logs of any size go betwee
       [&] { (void)CrewFixture::entry(crew, "complain").invoke(1, bytes_of({.left = 4})); });
   check_clear(error, ErrorKind::function_error);
   CHECK(error.log() == "at 1\nat 2\nat 3\nat 4\nat 1\n");
+}
+
+TEST_CASE_FIXTURE(SpreadFixture, "path and log of a traced call come from both executors") {
+  Crew crew = take({.workers = 4});
+  const Walk asked{.left = 4, .stride = 3};
+  const Reply walked =
+      CrewFixture::entry(crew, "walk").invoke(2, bytes_of(asked, 500), {.trace = true});
+  CHECK(walk_of(walked).sum == sum_of(asked, 2, 4));
+  CHECK(members_of(walked.path) == std::vector<unsigned>{2, 1, 4, 3, 2});
+  for (const CallStep& step : walked.path) CHECK(step.entry == "walk");
+  const Error error = error_of([&] {
+    (void)CrewFixture::entry(crew, "complain").invoke(2, bytes_of({.left = 1}), {.trace = true});
+  });
+  check_clear(error, ErrorKind::function_error);
+  const std::string log = error.log();
+  CHECK(log.find("[member 2: complain, ") < log.find("at 2\n"));
+  CHECK(log.find("at 2\n") < log.find("[member 3: complain, "));
+  CHECK(log.find("[member 3: complain, ") < log.find("at 3\n"));
+  CHECK(log.find("at 3\n") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(SpreadFixture, "many calls are under way at once between executors") {
@@ -200,6 +220,23 @@ TEST_CASE_FIXTURE(SpreadFixture,
   CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 4));
   CHECK(eventually([&] { return crew.formations() == 2 && crew.pids().size() == 4; }));
   CHECK(crew.id() != lease);
+}
+
+TEST_CASE_FIXTURE(SpreadFixture,
+                  "an at most once call at a member that either executor takes back is evicted") {
+  for (const unsigned lost : {1U, 2U}) {
+    CAPTURE(lost);
+    Crew crew = take({.workers = 2, .within = seconds(20)});
+    const CrewFunction linger = CrewFixture::entry(crew, "linger");
+    std::future<Reply> at_it = linger.async(lost, bytes_of({}), {.at_most_once = true});
+    std::future<Reply> beside = linger.async(3 - lost, bytes_of({}), {.at_most_once = true});
+    CHECK(at_it.wait_for(milliseconds(100)) == std::future_status::timeout);
+    CHECK(beside.wait_for(milliseconds(100)) == std::future_status::timeout);
+    const LeaseId lease = source->members().at(lost - 1);
+    lost == 1 ? first.evict(lease) : second.evict(lease);
+    check_clear(error_of([&] { (void)at_it.get(); }), ErrorKind::evicted);
+    check_clear(error_of([&] { (void)beside.get(); }), ErrorKind::worker_lost);
+  }
 }
 
 /// As many as a crew may have are in the benchmark crew_restart (--hosts).

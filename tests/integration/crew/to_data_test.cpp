@@ -1,7 +1,13 @@
 // Calls that go on where a data object is.
+#include <signal.h>
+
+#include <array>
+#include <future>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "chase_table.h"
 #include "crew_fixture.h"
 #include "makes_modules.h"
 #include "named_data.h"
@@ -21,33 +27,6 @@ struct DataCrewFixture : CrewFixture {
   [[nodiscard]] static std::string with_zero(const std::string& name) { return name + '\0'; }
   NamedData data;
 };
-
-struct Spread {
-  std::uint32_t entries = 100'003;
-  std::uint32_t at = 0;
-  std::uint32_t left = 0;
-  std::uint32_t moves = 0;
-  std::uint32_t parts = 5;
-  std::uint32_t come_for = 0;
-  std::array<char, 40> index{};
-};
-
-/// The same, by one who has all of it.
-std::array<std::uint32_t, 2> follow(Spread chase) {
-  const auto entry_at = [&](std::uint32_t i) {
-    std::uint64_t mixed = i + 0x9e3779b97f4a7c15ULL;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-    return static_cast<std::uint32_t>((mixed ^ (mixed >> 31)) % chase.entries);
-  };
-  for (; chase.left > 0; --chase.left) {
-    const std::uint32_t part = chase.at % chase.parts + 1;
-    if (chase.come_for != 0 && chase.come_for != part) ++chase.moves;
-    chase.come_for = part;
-    chase.at = entry_at(chase.at);
-  }
-  return {chase.at, chase.moves};
-}
 
 }  // namespace
 
@@ -104,7 +83,7 @@ TEST_CASE_FIXTURE(DataCrewFixture, "chases over a table of data objects end wher
   Crew crew = take({.workers = 3});
   const auto path = std::filesystem::path(EXAMPLES) / "chase.bc";
   const CrewFunction make_part = entry_of(crew, path, "chase_part");
-  Spread asked;
+  ChaseOverData asked;
   std::string ids;
   for (std::uint32_t part = 0; part < asked.parts; ++part)
     ids += text_of(make_part.invoke(
@@ -116,21 +95,35 @@ TEST_CASE_FIXTURE(DataCrewFixture, "chases over a table of data objects end wher
   for (const std::uint32_t left : {0U, 1U, 64U, 4096U}) {
     asked.left = left;
     asked.at = left * 3;
-    const auto end = value_of<std::array<std::uint32_t, 2>>(
-        chase.invoke(left % 3 + 1, std::as_bytes(std::span(&asked, 1))));
+    const auto end =
+        value_of<ChaseEnd>(chase.invoke(left % 3 + 1, std::as_bytes(std::span(&asked, 1))));
     CHECK(end == follow(asked));
   }
   std::vector<std::future<Reply>> ends;
-  std::vector<Spread> all;
+  std::vector<ChaseOverData> all;
   for (std::uint32_t i = 0; i < 16; ++i) {
     asked.at = i * 97;
-    asked.left = 2000;
+    asked.left = 500;
     all.push_back(asked);
     ends.push_back(chase.async(1, std::as_bytes(std::span(&asked, 1))));
   }
   for (std::size_t i = 0; i < ends.size(); ++i)
-    CHECK(value_of<std::array<std::uint32_t, 2>>(ends[i].get()) == follow(all[i]));
+    CHECK(value_of<ChaseEnd>(ends[i].get()) == follow(all[i]));
   CHECK(crew.formations() == 1);
+  // The crew goes, and its data stays.
+  all.resize(4);
+  const auto pids = crew.pids();
+  for (const unsigned formation : {1U, 2U}) {
+    ends.clear();
+    for (ChaseOverData& each : all) {
+      each.left = 1000;
+      ends.push_back(chase.async(each.at % 3 + 1, std::as_bytes(std::span(&each, 1))));
+    }
+    if (formation == 1) REQUIRE(::kill(static_cast<pid_t>(pids.at(1)), SIGKILL) == 0);
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      CHECK(value_of<ChaseEnd>(ends[i].get()) == follow(all[i]));
+    CHECK(eventually([&] { return crew.formations() > 1 && crew.pids().size() == 3; }));
+  }
 }
 
 }  // namespace orchid::tests

@@ -10,12 +10,6 @@ namespace {
 
 CrewCallOptions traced() { return {.trace = true}; }
 
-std::vector<unsigned> members_of(const std::vector<CallStep>& path) {
-  std::vector<unsigned> members;
-  for (const CallStep& step : path) members.push_back(step.member);
-  return members;
-}
-
 }  // namespace
 
 TEST_CASE_FIXTURE(CrewFixture, "a call that is traced says by which members it went") {

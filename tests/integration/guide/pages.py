@@ -206,6 +206,15 @@ def with_another(_):
     """It is run with another block of its page."""
 
 
+def crew_is_shown(block):
+    """A test of the whole system runs these commands, and looks for the same in what they print."""
+    test = (SOURCES / "tests/integration/system/crews_test.cpp").read_text()
+    for words in (r"\d of \d, a crew", r"at member \d", r"path: \d walk ", r" > \d walk ", r"\[member \d: complain, "):
+        block.must(re.search(words, block.text) and re.search(words, test), f"the block, or the test, has no '{words}'")
+    for command, _ in commands_of(block.text):
+        block.must(f'orchid({{"{command.split()[1]}"' in test, f"the test does not run '{command}'")
+
+
 def orchid_commands(block):
     """Each line is a command that goes well."""
     with gateway(PROGRAMS, {**os.environ}) as site:
@@ -239,7 +248,7 @@ PAGES = {
                 + [whole_program, cpp("const std::string flow;")],
     "gpus.md": [at.faulty_gpu],
     "data.md": [sources_and_commands] + [with_another] * 9 + [whole_program, c, at.copies, with_another, at.spill, at.durable, with_another],
-    "moving-code.md": [with_another] + [whole_program] * 8,
+    "moving-code.md": [with_another] + [whole_program] * 3 + [at.up_and_executor, with_another] + [whole_program] * 5 + [crew_is_shown],
     "page.md": [orchid_commands, an_address, orchid_commands, settings()],
     "remote-memory.md": [at.remote_memory, with_another, cpp(), cpp(), c, whole_program, whole_program, cpp()],
 }

@@ -1,6 +1,7 @@
 """Blocks of the guide's pages that start an Orchid: `orchid up` and what is typed beside it, with addresses and folders of this machine."""
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import re
@@ -59,6 +60,27 @@ def over_the_door(block):
             done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S,
                                   check=False)
             block.must(done.returncode == 0, f"'{command}' failed: {done.stderr}")
+
+
+def up_and_executor(block):
+    """With the command of the block after it, which counts as another machine."""
+    blocks = blocks_of(block.page)
+    executor = blocks[[one.text for one in blocks].index(block.text) + 1]
+    with up(block, [("192.0.2.7:8080", "127.0.0.1:0"), ("192.0.2.7:0", "127.0.0.1:0")]) as (environment, said), \
+            tempfile.TemporaryDirectory() as folder, open(f"{folder}/log", "w", encoding="utf-8") as log:
+        token = pathlib.Path(folder, "token")
+        token.touch(0o600)
+        token.write_text(run(environment, "token").stdout)
+        words = executor.replaced(("\\\n", " "), ("192.0.2.7:8080", run(environment, "token", "--url").stdout.strip().removeprefix("http://")),
+                                  ("~/orchid-token", token), ("/tmp/orchid-me", f"{folder}/r"), ("/var/tmp/me", folder),
+                                  ("192.0.2.8:0", "127.0.0.1:0")).split()
+        with subprocess.Popen([PROGRAMS / words[0], *words[1:], "--host-id", "another"], stdin=subprocess.DEVNULL, stdout=log, stderr=log) as offering:
+            try:
+                wait_for(lambda: len(json.loads(run(environment, "hosts", "--json").stdout)["hosts"]), lambda count: count == 2,
+                         "both machines are there", said)
+            finally:
+                offering.terminate()
+                offering.wait(COMMAND_TIMEOUT_S)
 
 
 def gateway_and_executor(block):

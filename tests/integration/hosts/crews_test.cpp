@@ -3,15 +3,21 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "chase_table.h"
+#include "clear_error.h"
 #include "harness/machine.h"
+#include "kvstore/record.h"
 #include "orchid/crew.h"
 #include "protocol/digest.h"
 #include "site.h"
@@ -56,6 +62,8 @@ std::string name_in(const std::string& name) { return name + '\0'; }
 std::string text_in(const Reply& reply) {
   return {reinterpret_cast<const char*>(reply.output.data()), reply.output.size()};
 }
+/// Functions name an object with a zero behind it.
+std::string name_of(const std::string& object) { return object.substr(0, object.find('\0')); }
 std::uint32_t member_in(const Reply& reply) {
   std::uint32_t member = 0;
   REQUIRE(reply.output.size() == sizeof(member));
@@ -141,6 +149,34 @@ TEST_CASE("a crew of which a host is unplugged goes on when the host is back") {
   CHECK(sum_in(walking.get()) == sum_of(100'000));
 }
 
+TEST_CASE("walks of a crew whose hosts are taken back one after the other end as they should") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  client.deploy("walks_crew", module_bytes("walks_crew"));
+  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  const CrewFunction walk = crew.function("walks_crew.walk");
+  const CrewWalk asked{.left = 10'000};
+  for (unsigned host = 0; host < Site::host_count; ++host) {
+    CAPTURE(host);
+    std::vector<std::future<Reply>> walks;
+    for (unsigned i = 0; i < 8; ++i)
+      walks.push_back(walk.async(1, input_of(asked), {.deadline = std::chrono::seconds(100)}));
+    site.take_back(host);
+    // One that has no time for the host to come back either ends, or says what it waited for.
+    try {
+      CHECK(sum_in(walk.invoke(1, input_of(asked), {.deadline = std::chrono::seconds(2)})) ==
+            sum_of(asked.left));
+    } catch (const Error& error) {
+      check_clear(error, ErrorKind::deadline_exceeded);
+    }
+    site.offer_again(host);
+    for (auto& each : walks) CHECK(sum_in(each.get()) == sum_of(asked.left));
+    CHECK(eventually([&] { return crew.pids().size() == members; }, std::chrono::seconds(30)));
+  }
+  CHECK(crew.formations() > Site::host_count);
+}
+
 TEST_CASE("a call of a crew on two hosts goes on at the host that has its data") {
   if (!hosts) return;
   Site site;
@@ -199,6 +235,79 @@ TEST_CASE("code that a call on one host names comes to a crew's members on both"
         CHECK(text_in(crew.function(std::string("brings_code.") + way).invoke(from, wish)) ==
               "hello");
       }
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE("chases go over a table whose parts are data objects of two hosts") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  client.deploy("chase", module_bytes_of(EXAMPLES "/chase.bc"));
+  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  const auto at = hosts_of_members(site, crew);
+  CHECK(std::set(at.begin(), at.end()).size() == Site::host_count);
+  ChaseOverData asked{.parts = members};
+  std::string ids;
+  for (std::uint32_t part = 0; part < asked.parts; ++part) {
+    const std::array<std::uint32_t, 4> wanted{asked.entries, part, asked.parts, 0};
+    const std::string id = text_in(
+        crew.function("chase.chase_part").invoke(part + 1, std::as_bytes(std::span(wanted))));
+    CHECK(client.describe_data(name_of(id)).hosts ==
+          std::vector<std::string>{HostNamespaces::name(at.at(part))});
+    ids += id;
+  }
+  // Each step looks into the index, so each host has it.
+  const std::string index = text_in(crew.function("chase.chase_index").invoke(1, ids));
+  REQUIRE(index.size() <= asked.index.size());
+  std::ranges::copy(index, asked.index.begin());
+  (void)client.copy_data(name_of(index), {.copies = Site::host_count});
+  CHECK(eventually(
+      [&] { return client.describe_data(name_of(index)).hosts.size() == Site::host_count; },
+      std::chrono::seconds(30)));
+  const CrewFunction chase = crew.function("chase.chase_data");
+  std::vector<ChaseOverData> all;
+  std::vector<std::future<Reply>> ends;
+  for (const std::uint32_t left : {0U, 1U, 64U, 500U})
+    for (std::uint32_t from = 1; from <= members; ++from) {
+      asked.left = left;
+      asked.at = left * 3 + from;
+      all.push_back(asked);
+      ends.push_back(chase.async(from, std::as_bytes(std::span(&asked, 1))));
+    }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ChaseEnd end{};
+    const Reply reply = ends[i].get();
+    REQUIRE(reply.output.size() == sizeof(end));
+    std::memcpy(&end, reply.output.data(), sizeof(end));
+    CHECK(end == follow(all[i]));
+  }
+  CHECK(crew.formations() == 1);
+}
+
+TEST_CASE("a look-up goes to the record on whichever host, and a filter goes along") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  client.deploy("kvstore", module_bytes_of(EXAMPLES "/kvstore.bc"));
+  client.deploy("filters", module_bytes_of(EXAMPLES "/filters.bc"));
+  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  const CrewFunction get = crew.function("kvstore.kv_get");
+  for (std::uint64_t key = 144; key < 144 + members; ++key)  // one of each member
+    for (std::uint32_t from = 1; from <= members; ++from) {
+      CAPTURE(key);
+      CAPTURE(from);
+      kvstore::Lookup asked{.records = 1000, .key = key, .filter = {}};
+      std::ranges::copy(std::string_view("filters.is_whole"), asked.filter.begin());
+      const Reply reply = get.invoke(from, std::as_bytes(std::span(&asked, 1)));
+      CHECK(reply.output.size() == (key == 144 ? sizeof(kvstore::Record) : 0));
+      asked.filter = {};
+      kvstore::Record record{};
+      const Reply unfiltered = get.invoke(from, std::as_bytes(std::span(&asked, 1)));
+      REQUIRE(unfiltered.output.size() == sizeof(record));
+      std::memcpy(&record, unfiltered.output.data(), sizeof(record));
+      CHECK(record.key == key);
+      CHECK(record.value == std::sqrt(static_cast<double>(key)));
+    }
   CHECK(crew.formations() == 1);
 }
 

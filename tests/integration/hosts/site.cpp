@@ -40,15 +40,21 @@ std::vector<std::byte> module_bytes(const std::string& name) {
   return module_bytes_of(std::filesystem::path(FUNCTIONS) / (name + ".bc"));
 }
 
-Site::Site(const Options& options) {
+Site::Site(const Options& options) : executor_wrappers_(options.executor_wrappers) {
   for (const std::string& flag : options.gateway_flags) gateway_flags_ += " " + flag;
   start_gateway();
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(directory_.path() / "gateway"))
     if (entry.path().filename() == "token") token_file_ = entry.path();
   REQUIRE_FALSE(token_file_.empty());
-  for (unsigned host = 0; host < host_count; ++host)
-    executors_.push_back(start_executor(host, options.executor_wrappers.at(host)));
+  for (unsigned host = 0; host < host_count; ++host) executors_.push_back(start_executor(host));
+  REQUIRE(eventually([&] { return hosts_there() == host_count; }, seconds(30)));
+}
+
+void Site::take_back(unsigned host) { executors_.at(host).stop(seconds(20)); }
+
+void Site::offer_again(unsigned host) {
+  executors_.at(host) = start_executor(host);
   REQUIRE(eventually([&] { return hosts_there() == host_count; }, seconds(30)));
 }
 
@@ -112,10 +118,10 @@ ChildProcess Site::start(const std::vector<std::string>& command, const std::str
   return std::move(*child);
 }
 
-ChildProcess Site::start_executor(unsigned host, const std::vector<std::string>& wrapper) const {
+ChildProcess Site::start_executor(unsigned host) const {
   const std::string name = HostNamespaces::name(host);
   std::vector<std::string> command = hosts->entry(host);
-  append(command, wrapper);
+  append(command, executor_wrappers_.at(host));
   append(command, {PROGRAMS "/orchid-executor", "--gateway",
                    address_.substr(address_.rfind('/') + 1), "--token-file", token_file_.string(),
                    "--runtime", (directory_.path() / (name + "-run")).string(), "--state",

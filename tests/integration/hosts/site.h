@@ -70,6 +70,10 @@ class Site {
   /// The gateway ends, as in a site's maintenance; and is there again, at the same address.
   void stop_gateway();
   void start_gateway();
+  /// Its owner wants a host's cores back: the executor is told (SIGTERM), and has ended on return.
+  void take_back(unsigned host);
+  /// The host is offered again. Returns when it is there.
+  void offer_again(unsigned host);
   [[nodiscard]] pid_t executor(unsigned host) const { return executors_.at(host).pid(); }
 
  private:
@@ -77,11 +81,11 @@ class Site {
   [[nodiscard]] std::size_t hosts_there() const;
   [[nodiscard]] bench::ChildProcess start(const std::vector<std::string>& command,
                                           const std::string& name) const;
-  [[nodiscard]] bench::ChildProcess start_executor(unsigned host,
-                                                   const std::vector<std::string>& wrapper) const;
+  [[nodiscard]] bench::ChildProcess start_executor(unsigned host) const;
 
   TemporaryDirectory directory_;
   std::string gateway_flags_;
+  std::array<std::vector<std::string>, host_count> executor_wrappers_;
   std::string address_;
   std::string door_;  // empty: there is none
   std::filesystem::path token_file_;
