@@ -21,6 +21,7 @@ struct DataCrewFixture : CrewFixture {
   DataCrewFixture() {
     executor.be_gateway([this](const ControlMessage& message) { return data.hear(message); });
   }
+  ~DataCrewFixture() { executor.be_gateway({}); }  // which ends after `data`
   [[nodiscard]] static CrewFunction mover(Crew& crew, std::string_view name) {
     return entry_of(crew, std::filesystem::path(FUNCTIONS) / "goes_to_data.bc", name);
   }
