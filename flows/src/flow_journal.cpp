@@ -192,24 +192,31 @@ Result<void> FlowJournal::in_transaction(Work work) {
   return fail(explained(std::move(done.error())));
 }
 
+template <typename Work>
+Result<void> FlowJournal::with_plan(std::span<const std::byte> plan, const Work& work) {
+  if (has_plans_ && !plan.empty())
+    if (auto kept = work(plan); kept || kept.error().code != ErrorCode::disk_full) return kept;
+  return work(std::span<const std::byte>{});
+}
+
 Result<void> FlowJournal::insert(const FlowRecord& flow) {
-  if (has_plans_ && !flow.plan.empty())
-    if (auto kept = insert(flow, flow.plan); kept || kept.error().code != ErrorCode::disk_full)
-      return kept;
-  return insert(flow, {});
+  return with_plan(flow.plan, [&](std::span<const std::byte> plan) { return insert(flow, plan); });
+}
+
+Result<void> FlowJournal::keep_plan(const std::string& flow, const FunctionChange& what) {
+  if (what.plan.empty()) return {};
+  const std::string functions = digest_of(as_bytes(what.functions));
+  return database_->prepare("INSERT INTO plans VALUES (?, ?, ?)")
+      .bind(std::string_view(flow))
+      .bind(std::string_view(functions))
+      .bind(what.plan)
+      .run();
 }
 
 Result<void> FlowJournal::insert(const FlowRecord& flow, std::span<const std::byte> plan) {
   return in_transaction([&]() -> Result<void> {
-    if (!plan.empty()) {
-      const std::string functions = digest_of(as_bytes(flow.functions));
-      auto kept = database_->prepare("INSERT INTO plans VALUES (?, ?, ?)")
-                      .bind(std::string_view(flow.id))
-                      .bind(std::string_view(functions))
-                      .bind(plan)
-                      .run();
-      if (!kept) return kept;
-    }
+    if (auto kept = keep_plan(flow.id, {.functions = flow.functions, .plan = plan}); !kept)
+      return kept;
     return database_
         ->prepare(
             "INSERT INTO flows (id, key, digest, name, submitted, functions, body) "
@@ -254,16 +261,21 @@ Result<void> FlowJournal::append(std::span<const JournalEntry> entries) {
   });
 }
 
-Result<void> FlowJournal::append(const JournalEntry& entry, const std::string& functions) {
-  return in_transaction([&]() -> Result<void> {
-    auto noted = database_->prepare("UPDATE flows SET functions = ? WHERE id = ?")
-                     .bind(std::string_view(functions))
-                     .bind(std::string_view(entry.flow))
-                     .run();
-    if (!noted) return noted;
-    if (auto forgotten = forget_plan(entry.flow); !forgotten) return forgotten;
-    return append_one(entry);
-  });
+Result<void> FlowJournal::append(const JournalEntry& entry, const FunctionChange& change) {
+  const auto with = [&](std::span<const std::byte> plan) {
+    return in_transaction([&]() -> Result<void> {
+      auto noted = database_->prepare("UPDATE flows SET functions = ? WHERE id = ?")
+                       .bind(std::string_view(change.functions))
+                       .bind(std::string_view(entry.flow))
+                       .run();
+      if (!noted) return noted;
+      if (auto gone = forget_plan(entry.flow); !gone) return gone;
+      if (auto kept = keep_plan(entry.flow, {.functions = change.functions, .plan = plan}); !kept)
+        return kept;
+      return append_one(entry);
+    });
+  };
+  return with_plan(change.plan, with);
 }
 
 Result<void> FlowJournal::finish(const std::string& flow, const DoneFlow& done,

@@ -46,6 +46,11 @@ struct JournalEvent {
   flow::Time at{};  // since the flow's submission, not counting when nobody ran it
   UnixMillis wall = 0;
 };
+/// What a flow calls from then on.
+struct FunctionChange {
+  std::string functions;            // as a FlowRecord's
+  std::span<const std::byte> plan;  // the same; empty: it is made from the body when it is needed
+};
 struct JournalEntry {
   std::string flow;
   std::uint64_t sequence = 0;  // of the flow's events, from 0
@@ -66,8 +71,9 @@ class FlowJournal {
   [[nodiscard]] Result<void> insert(const FlowRecord& flow);
   /// All of them, or none.
   [[nodiscard]] Result<void> append(std::span<const JournalEntry> entries);
-  /// The same of one, from which on the flow calls functions in these versions.
-  [[nodiscard]] Result<void> append(const JournalEntry& entry, const std::string& functions);
+  /// The same of one, from which on the flow calls functions in these versions; its plan with them
+  /// takes the place of the one before.
+  [[nodiscard]] Result<void> append(const JournalEntry& entry, const FunctionChange& change);
   /// Its events are not needed any more, and go. `outputs`: JSON.
   [[nodiscard]] Result<void> finish(const std::string& flow, const DoneFlow& done,
                                     std::string_view outputs);
@@ -96,6 +102,10 @@ class FlowJournal {
   [[nodiscard]] Result<void> prepare_later_tables();
   [[nodiscard]] Result<void> insert(const FlowRecord& flow, std::span<const std::byte> plan);
   [[nodiscard]] Result<void> forget_plan(const std::string& flow);
+  [[nodiscard]] Result<void> keep_plan(const std::string& flow, const FunctionChange& what);
+  /// With the plan, or without it where there is no room for that.
+  template <typename Work>
+  [[nodiscard]] Result<void> with_plan(std::span<const std::byte> plan, const Work& work);
 
   std::unique_ptr<Database> database_;
   bool has_plans_ = false;  // there is a table of them

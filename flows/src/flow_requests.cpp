@@ -230,11 +230,12 @@ void FlowBook::go_on(Checked checked) {
                                                 "than when it was submitted: submit it anew",
                                                 request.flow)));
   const JournalEvent stamp = stamped(*entry, flow::GoOn{});
+  const std::string functions = to_json(checked.result->functions);
   auto kept = parts_.journal.append(
       {.flow = request.flow, .sequence = entry->run->events(), .event = &stamp},
-      to_json(checked.result->functions));
+      FunctionChange{.functions = functions, .plan = checked.result->plan});
   if (!kept) return refuse(request, std::move(kept.error()));
-  entry->record.functions = to_json(checked.result->functions);
+  entry->record.functions = functions;
   entry->run->call_as(std::move(plan.exact));
   apply(*entry, stamp);
   answer_document(request, *entry);

@@ -117,6 +117,7 @@ void Gateway::Objects::build_async() {
           data_.copies().finder(), cluster_check()},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
+  broker_.ask_for_kept_back([this] { return async_->kept_back(); });
 }
 
 void Gateway::Objects::build_units() {

@@ -4,10 +4,21 @@
 
 #include <algorithm>
 #include <cassert>
+#include <ranges>
 
 #include "calls/worker_for.h"
 
 namespace orchid::gateway {
+namespace {
+
+/// What has become of the data shows when a call begins.
+placement::WorkerRequest worker_of(const InvocationLineKey& key) {
+  const auto needs = key.function != nullptr ? key.function->get() : nullptr;
+  return worker_for(needs.get(), key.hosts,
+                    {.kind = key.kind, .device = key.device, .cluster = key.cluster});
+}
+
+}  // namespace
 
 InvocationBook::InvocationBook(Limits limits, std::size_t runners)
     : limits_(limits), runners_(runners) {
@@ -143,13 +154,26 @@ BookedInvocation* InvocationBook::start_next(MonotonicTime now, const HasSupply&
   for (auto& [key, line] : lines_) {
     if (line.queue.empty() || now < line.paused_until || !has_slot(line)) continue;
     if (oldest != nullptr && oldest->queue.begin()->first < line.queue.begin()->first) continue;
-    const auto needs = key.function != nullptr ? key.function->get() : nullptr;
-    // What has become of the data shows when such a call begins.
-    if (has_supply(worker_for(needs.get(), key.hosts,
-                              {.kind = key.kind, .device = key.device, .cluster = key.cluster})))
-      oldest = &line;
+    if (has_supply(worker_of(key))) oldest = &line;
   }
   return oldest == nullptr ? nullptr : &give_slot(*oldest);
+}
+
+std::map<uid_t, std::vector<placement::WorkerDemand>> InvocationBook::kept_back(
+    const HasSupply& has_supply) const {
+  std::map<uid_t, std::vector<placement::WorkerDemand>> demand;
+  for (const auto& [key, line] : lines_) {
+    if (line.queue.empty()) continue;
+    placement::WorkerRequest worker = worker_of(key);
+    if (has_supply(worker)) continue;
+    std::map<uid_t, std::uint32_t> workers;
+    const std::size_t most = limits_.running_per_runner * runners_;
+    for (const auto& [place, call] : line.queue | std::views::take(most))
+      ++workers[call->record.tenant];
+    for (const auto& [tenant, count] : workers)
+      demand[tenant].push_back({.workers = count, .worker = worker});
+  }
+  return demand;
 }
 
 BookedInvocation& InvocationBook::give_slot(Line& line) {

@@ -248,15 +248,21 @@ std::optional<placement::WorkerDemand> WorkerBroker::demand_of(const Holder& hol
 
 std::vector<placement::WorkerDemand> WorkerBroker::demand() const {
   std::vector<placement::WorkerDemand> all;
-  for (const auto& [id, holder] : holders_) {
-    auto one = demand_of(holder);
-    if (!one) continue;
+  const auto add = [&](std::optional<placement::WorkerDemand> one) {
+    if (!one) return;
     const auto alike = std::ranges::find(all, one->worker, &placement::WorkerDemand::worker);
     if (alike == all.end())
       all.push_back(std::move(*one));
     else
       alike->workers += one->workers;
-  }
+  };
+  for (const auto& [id, holder] : holders_) add(demand_of(holder));
+  if (!kept_back_) return all;
+  for (auto& [tenant, rows] : kept_back_())
+    for (placement::WorkerDemand& row : rows)
+      add(demand_of({.tenant = {.uid = tenant, .name = {}},
+                     .worker = dispatcher_worker(std::move(row.worker)),
+                     .wanted = row.workers}));
   return all;
 }
 

@@ -38,7 +38,7 @@ void Tuner::starts(const StartCall& start, Time now) {
             .device = start.device,
             .variant = {},
             .started = now};
-  if (!start.keeps) open.variant = variants_->number_of(start.node, open.function);
+  if (!start.keeps) open.variant = variants_->number_of(start.node, start.function);
   if (open.variant) {
     open.function = plan_.nodes[start.node].main.function;
     variants_->begins(start.node, start.device, *open.variant);

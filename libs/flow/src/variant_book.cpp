@@ -34,13 +34,13 @@ const KeptVariants* find_kept(const std::vector<KeptVariants>& kept,
 }  // namespace
 
 std::optional<std::uint32_t> VariantBook::number_of(std::uint32_t node,
-                                                    const std::string& function) const {
+                                                    const PlannedCall* call) const {
   const PlannedNode& planned = plan_.nodes[node];
   if (!planned.chooses_variant) return std::nullopt;
-  if (planned.main.function == function) return 0;
-  const auto found = std::ranges::find(planned.variants, function, &PlannedCall::function);
-  if (found == planned.variants.end()) return std::nullopt;
-  return static_cast<std::uint32_t>(found - planned.variants.begin()) + 1;
+  if (call == &planned.main) return 0;
+  for (std::uint32_t i = 0; i < planned.variants.size(); ++i)
+    if (call == &planned.variants[i]) return i + 1;
+  return std::nullopt;
 }
 
 std::vector<std::string> VariantBook::exact_names(std::uint32_t node) const {

@@ -22,9 +22,10 @@ class VariantBook {
 
   /// What flows before have left. What does not fit is passed over.
   void set_kept(std::vector<KeptVariants> kept) { kept_ = std::move(kept); }
-  /// Of the node's calls, the one by this name; nothing: it is about something else.
+  /// Which of the node's variants a call of the plan is; nothing: it is about something else. A
+  /// partition or a merge may be of the same function, and is none of them.
   [[nodiscard]] std::optional<std::uint32_t> number_of(std::uint32_t node,
-                                                       const std::string& function) const;
+                                                       const PlannedCall* call) const;
   void begins(std::uint32_t node, Device device, std::uint32_t variant);
   void ends(std::uint32_t node, Device device, std::uint32_t variant);
   /// A call of it, by its own fault. The node's own function is never given up.

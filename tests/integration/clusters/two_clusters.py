@@ -1,10 +1,11 @@
 """One gateway with two real clusters side by side: their nodes have the same names, and a flow has a node on each."""
+import contextlib
 import json
 import pathlib
 import subprocess
 
 from processes import expect
-from site_of_pilots import orchid_beside
+from site_of_pilots import automatic, orchid_beside
 from slurm_cluster import started, wait_until
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "parts.cpp"
@@ -168,6 +169,56 @@ def nodes_are_in_their_clusters(site):
     expect({one["entry"]: one["node"] for one in calls} == {"fill": found[OTHER], "total": found["orchid"]}, f"in the foreground, too: {calls}")
 
 
+def start_anew(site, settings):
+    """Workers that nobody uses go soon, and with them the pilots' use."""
+    site.stop_gateway()
+    site.start_gateway('worker_idle_time = "1s"\n' + settings)
+
+
+@contextlib.contextmanager
+def keeper_in(site, cluster):
+    """'orchid pilot keep' with that cluster's settings in its environment; what it has said."""
+    command = [site.programs / "orchid", "pilot", "keep", "--partition", "idle", "--address", site.address, "--host-identity", "node",
+               "--scheduling", "normal", "--idle-time", "2s", "--max-cores", "1"]
+    said = site.folder / "keeper.log"
+    with open(said, "wb") as log, subprocess.Popen(command, env={**site.environment, "SLURM_CONF": str(cluster.configuration)}, stdout=log,
+                                                   stderr=log) as keeper:
+        try:
+            yield said.read_text
+        finally:
+            keeper.terminate()
+            keeper.wait(timeout=60)
+
+
+def its_pilots_have_gone(site, cluster, said):
+    wait_until(lambda: not cluster.run("squeue", "--noheader") and OTHER not in hosts_by_cluster(site), "pilots that nobody uses go",
+               lambda: cluster.run("squeue") + said() + site.said(), 60)
+
+
+def a_keeper_of_its_own_meets_a_clusters_demand(site, first, second):
+    """The gateway makes no pilots at all. Nothing but the stored call says that any is wanted."""
+    second.clear()
+    its_pilots_have_gone(site, second, site.said)
+    start_anew(site, settings_of((first, second)))
+    call = site.orchid("invoke", "placed.twice", "--args", "[21]", "--async", "--cluster", OTHER).stdout.strip()
+    with keeper_in(site, second) as said:
+        it_has_run_there(site, call, lambda: said() + site.said())
+        expect("submitted pilot" in said(), f"the keeper says what it has done: {said()}")
+        its_pilots_have_gone(site, second, said)
+
+
+def a_keeper_stands_beside_the_gateways_own(site, first, second):
+    """The gateway makes pilots in the first cluster; calls that name the other one wait for its keeper's."""
+    first.clear()
+    start_anew(site, automatic(site, beside=settings_of((first, second))))
+    with keeper_in(site, second) as said:
+        for name in (OTHER, "orchid"):
+            done = site.orchid("invoke", "placed.twice", "--args", "[21]", "--cluster", name, "--deadline", "60s", check=False)
+            expect(done.returncode == 0 and float(done.stdout) == 42, f"a call finds a worker in {name}: {done}{said()}{site.said()}")
+            expect("submitted pilot" in said(), f"that of {OTHER} is its keeper's: {said()}")
+        its_pilots_have_gone(site, second, said)
+
+
 def serve(programs, first):
     with started("--nodes", "1", "--cores", "2", "--name", OTHER) as second:
         clusters = {"orchid": first, OTHER: second}
@@ -183,5 +234,7 @@ def serve(programs, first):
                 a_flow_goes_across_them(site)
                 nodes_are_in_their_clusters(site)
                 an_unknown_cluster_is_refused(site, clusters)
+                a_keeper_of_its_own_meets_a_clusters_demand(site, first, second)
+                a_keeper_stands_beside_the_gateways_own(site, first, second)
             finally:
                 second.clear()

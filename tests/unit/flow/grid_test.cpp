@@ -181,6 +181,26 @@ TEST_CASE("a variant that fails does not fail the flow, and is not tried again")
   CHECK(said.nodes.at(0).why.find("thrice has failed") != std::string::npos);
 }
 
+TEST_CASE("a call of the same function in another stage says nothing of the variants") {
+  Plan plan = plan_of(with_variants("[twice_a]"));
+  plan.nodes[0].merge = plan.nodes[0].main;
+  Tuner tuner(plan, grid());
+  const auto has_taken = [&tuner](std::uint64_t number, const PlannedCall& function, Time time) {
+    const CallId call{.number = number};
+    tuner.see(Action{StartCall{.call = call, .function = &function}}, Time{});
+    tuner.see(Event{Answered{.call = call, .output = {}, .run_time = time}}, time);
+  };
+  for (std::uint64_t i = 0; i < 4; ++i) has_taken(i, plan.nodes[0].merge, std::chrono::seconds(9));
+  CHECK(tuner.learned().empty());
+  has_taken(4, plan.nodes[0].main, std::chrono::seconds(4));
+  has_taken(5, plan.nodes[0].variants[0], std::chrono::seconds(2));
+  const std::vector<KeptVariants> learned = tuner.learned();
+  REQUIRE(learned.size() == 1);
+  CHECK(learned[0].all[0].calls == 1);
+  CHECK(learned[0].all[1].calls == 1);
+  CHECK(learned[0].all[0].relative == doctest::Approx(2 * learned[0].all[1].relative));
+}
+
 TEST_CASE("a flow without grid runs the function itself") {
   const Plan plan = plan_of(with_variants("[thrice]", "[]"));
   Engine engine = Engine::start(plan, {zeros(3)}, {.window = 4}).value();

@@ -278,16 +278,29 @@ TEST_CASE("a node that failed stops the flow, which says why, and goes on from t
     CHECK(process.refused(FlowAsk::resume, id) == ErrorCode::conflict);
     CHECK(process.refused(FlowAsk::cancel, id) == ErrorCode::conflict);
   }
+  std::multiset<std::uint64_t> open;
+  {
+    Process process(folder);
+    CHECK(process.state(id) == "failed");
+    CHECK(process.calls.open.empty());
+    process.version = "ba9876543210";  // deployed anew, which goes for what is called from now on
+    (void)process.ask({.ask = FlowAsk::retry, .flow = id, .key = {}});
+    CHECK(process.state(id) == "running");
+    CHECK(process.calls.open.front().function == "twice@ba9876543210");
+    CHECK(process.refused(FlowAsk::retry, id) == ErrorCode::conflict);
+    // Under numbers of their own: the old answers are not theirs.
+    CHECK(*process.calls.started.begin() >= first_calls);
+    for (const FlowCall& call : process.calls.open) open.insert(call.number);
+  }
+  // The plan with the new versions is kept, and the document is not read any more.
+  REQUIRE(Database::open(folder / "flows.db")
+              .value()
+              ->execute("UPDATE flows SET body = x'00'")
+              .has_value());
   Process process(folder);
-  CHECK(process.state(id) == "failed");
-  CHECK(process.calls.open.empty());
-  process.version = "ba9876543210";  // deployed anew, which goes for what is called from now on
-  (void)process.ask({.ask = FlowAsk::retry, .flow = id, .key = {}});
   CHECK(process.state(id) == "running");
+  CHECK(process.calls.started == open);
   CHECK(process.calls.open.front().function == "twice@ba9876543210");
-  CHECK(process.refused(FlowAsk::retry, id) == ErrorCode::conflict);
-  // Under numbers of their own: the old answers are not theirs.
-  CHECK(*process.calls.started.begin() >= first_calls);
   process.end_all();
   CHECK(process.state(id) == "done");
 }

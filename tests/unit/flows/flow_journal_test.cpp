@@ -97,15 +97,26 @@ std::vector<Seen> run_to_its_end(FlowJournal& journal, const std::string& id,
 
 }  // namespace
 
-TEST_CASE("a plan is kept until the functions of its flow change, or it is done") {
+TEST_CASE("a plan is kept until its flow is done, or another one comes with other functions") {
   const tests::Scratch folder;
   const std::vector<std::byte> nothing;
+  const std::vector<std::byte> other{std::byte{3}};
+  // As a program that knows no plans would write.
+  FlowRecord changed = record_of("fl-1", {});
+  changed.functions = R"({"f":["bytes","f@0123456789ab"]})";
   {
     const auto journal = journal_in(folder);
-    for (const char* id : {"fl-1", "fl-2", "fl-3", "fl-4"})
+    for (const char* id : {"fl-1", "fl-2", "fl-3", "fl-4", "fl-5"})
       REQUIRE(journal->insert(record_of(id, {})).has_value());
     const JournalEvent goes_on{.event = flow::GoOn{}};
-    REQUIRE(journal->append({.flow = "fl-2", .sequence = 0, .event = &goes_on}, "{}").has_value());
+    REQUIRE(journal
+                ->append({.flow = "fl-2", .sequence = 0, .event = &goes_on},
+                         {.functions = "{}", .plan = nothing})
+                .has_value());
+    REQUIRE(journal
+                ->append({.flow = "fl-5", .sequence = 0, .event = &goes_on},
+                         {.functions = changed.functions, .plan = other})
+                .has_value());
     REQUIRE(journal->finish("fl-3", {.at = 5, .summary = "{}", .log = ""}, "{}").has_value());
     REQUIRE(journal->remove("fl-4").has_value());
   }
@@ -113,10 +124,10 @@ TEST_CASE("a plan is kept until the functions of its flow change, or it is done"
   CHECK(journal->plan(record_of("fl-1", {})) == record_of("", {}).plan);
   for (const char* id : {"fl-2", "fl-3", "fl-4"})
     CHECK(journal->plan(record_of(id, {})) == nothing);
-  // As when a program that knows no plans has written other functions.
-  FlowRecord changed = record_of("fl-1", {});
-  changed.functions = R"({"f":["bytes","f@0123456789ab"]})";
   CHECK(journal->plan(changed) == nothing);
+  changed.id = "fl-5";
+  CHECK(journal->plan(changed) == other);
+  CHECK(journal->plan(record_of("fl-5", {})) == nothing);
 }
 
 TEST_CASE("a flow is kept without its plan where there is no room for that") {
@@ -127,6 +138,15 @@ TEST_CASE("a flow is kept without its plan where there is no room for that") {
   REQUIRE(journal->insert(record).has_value());
   CHECK(journal->flows().value().size() == 1);
   CHECK(journal->plan(record).empty());
+  FlowRecord small = record_of("fl-2", {});
+  REQUIRE(journal->insert(small).has_value());
+  const JournalEvent goes_on{.event = flow::GoOn{}};
+  REQUIRE(journal
+              ->append({.flow = "fl-2", .sequence = 0, .event = &goes_on},
+                       {.functions = small.functions, .plan = record.plan})
+              .has_value());
+  CHECK(journal->plan(small).empty());
+  CHECK(journal->events("fl-2").value().size() == 1);
 }
 
 TEST_CASE("a full journal of before there were plans is opened, and gives its flows") {

@@ -76,6 +76,32 @@ TEST_CASE("calls wait for as many clusters as there may be names, and are found 
   CHECK(book.check_cluster_room("ivy"));
 }
 
+TEST_CASE("calls that nobody could run are told as what they need, for each tenant") {
+  InvocationBook book({.running_per_runner = 2}, 1);
+  const auto needs = [](std::uint32_t cores) {
+    return version_with(std::make_shared<const WorkerNeeds>(
+        WorkerNeeds{.number = cores, .alternatives = {{.cores = cores}}}));
+  };
+  const auto huge = needs(5'000);
+  for (const char* id : {"a", "b", "c"}) {
+    BookedInvocation invocation = booked(id);
+    invocation.record.cluster = "moss";
+    invocation.version = huge;
+    if (id[0] == 'b') invocation.record.tenant = 2;
+    book.accept(std::move(invocation));
+  }
+  book.accept(booked("d"));
+  const auto kept_back = book.kept_back(is_not_huge);
+  REQUIRE(kept_back.size() == 2);  // so many of the line may run
+  for (const uid_t tenant : {1U, 2U}) {
+    REQUIRE(kept_back.at(tenant).size() == 1);
+    CHECK(kept_back.at(tenant)[0].workers == 1);
+    CHECK(kept_back.at(tenant)[0].worker.cluster == "moss");
+    CHECK(kept_back.at(tenant)[0].worker.alternatives.front().cores == 5'000);
+  }
+  CHECK(book.kept_back([](const auto&) { return true; }).empty());
+}
+
 TEST_CASE("a slot is free again when its call has ended") {
   InvocationBook book({.running_per_runner = 1}, 1);
   book.accept(booked("a"));

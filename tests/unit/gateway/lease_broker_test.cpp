@@ -210,6 +210,25 @@ TEST_CASE("where pilots come by demand, wishes wait for them and are told by wha
   CHECK(broker.demand().empty());
 }
 
+TEST_CASE("calls that are kept back before any dispatcher has them are demand, as quotas allow") {
+  WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true},
+                      {.cores_per_user = 2});
+  const placement::WorkerRequest there{.alternatives = {{.cores = 2}}, .cluster = "moss"};
+  const placement::WorkerRequest wide{.alternatives = {{.cores = 3}}};
+  broker.ask_for_kept_back([&] {
+    return std::map<uid_t, std::vector<placement::WorkerDemand>>{
+        {1, {{.workers = 2, .worker = there}}},
+        {2, {{.workers = 1, .worker = there}, {.workers = 1, .worker = wide}}}};
+  });
+  broker.add_dispatcher(a, {.uid = 2, .name = "eve"});  // whose quota is known since then
+  CHECK_FALSE(broker.has_supply(there));
+  const auto demand = broker.demand();
+  REQUIRE(demand.size() == 1);
+  CHECK(demand[0].workers == 3);
+  CHECK(demand[0].worker.cluster == "moss");
+  CHECK(demand[0].worker.alternatives.front().memory == broker.worker_memory());
+}
+
 TEST_CASE("the workers of one lease are spread over hosts, or packed, as the policy says") {
   for (const char* policy : {"spread", "pack"}) {
     CAPTURE(policy);

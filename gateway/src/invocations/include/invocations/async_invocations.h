@@ -98,6 +98,10 @@ class AsyncInvocations {
   /// Then: takes no more results. What still runs, runs again after the next start.
   void stop() { stopped_ = true; }
   [[nodiscard]] std::size_t queued_count() const { return book_.queued_count(); }
+  /// What is wanted for those that no connected host could run, by tenant.
+  [[nodiscard]] std::map<uid_t, std::vector<placement::WorkerDemand>> kept_back() const {
+    return book_.kept_back(parts_.has_supply);
+  }
   [[nodiscard]] std::size_t running_count() const { return book_.running_count(); }
   void add_metrics(MetricsText& text) const { book_.add_metrics(text); }
 

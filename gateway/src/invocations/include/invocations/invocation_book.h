@@ -22,6 +22,7 @@
 #include "calls/call.h"
 #include "foundation/metrics_text.h"
 #include "placement/call_device.h"
+#include "placement/worker_request.h"
 #include "store/records.h"
 
 namespace orchid::gateway {
@@ -99,6 +100,10 @@ class InvocationBook {
   /// The oldest queued one that there is supply for, given a slot of the least busy runner; null
   /// when none can start now.
   [[nodiscard]] BookedInvocation* start_next(MonotonicTime now, const HasSupply& has_supply);
+  /// The workers of queued ones that there is no supply for, by tenant: of each line as many as it
+  /// may have running.
+  [[nodiscard]] std::map<uid_t, std::vector<placement::WorkerDemand>> kept_back(
+      const HasSupply& has_supply) const;
   /// Back from `starting`: it waits aside, in nobody's way, until it is let in.
   void hold(BookedInvocation& invocation);
   /// It may run now. Nothing happens when it does not wait any more.

@@ -10,10 +10,12 @@
 // have. A worker that takes more than is likely to come free at once has a host reserved for it
 // (host_reservations.h).
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -154,6 +156,10 @@ class WorkerBroker {
   /// Workers that are wanted and have found no place, though more capacity could give them one: a
   /// tenant's that has all that its quota allows are not among them.
   [[nodiscard]] std::vector<placement::WorkerDemand> demand() const;
+  /// By tenant, what is wanted for stored calls that wait before any dispatcher has them, since no
+  /// host could run them. They are of the demand; no place is looked for.
+  using KeptBack = std::function<std::map<uid_t, std::vector<placement::WorkerDemand>>()>;
+  void ask_for_kept_back(KeptBack ask) { kept_back_ = std::move(ask); }
   /// How many such workers there could be at most, if nobody else had any.
   [[nodiscard]] std::size_t largest(const placement::WorkerRequest& worker) const;
   /// The same request, but not on hosts with an executor that is too old for this version of the
@@ -364,6 +370,7 @@ class WorkerBroker {
   DecisionIndex decisions_;
   HolderId last_served_;  // ties go to whoever comes after it
   HostReservations reservations_;
+  KeptBack kept_back_;
   bool hosts_are_back_;       // so far as they come back
   MonotonicTime asked_at_{};  // when it was last found out anew who owes what
   std::vector<BrokerAction> actions_;
