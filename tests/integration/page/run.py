@@ -15,23 +15,15 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, text_of, wait_for  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
+import many_hosts  # noqa: E402
 from browser import browser  # noqa: E402
+from comparisons import expect_in, same  # noqa: E402
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 STEPS = SOURCES / "tests/integration/flows/steps.cpp"
 HERE = pathlib.Path(__file__).resolve().parent
 PIECES = 80
 HOSTILE = "</title><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
-
-
-def same(what, found, wanted):
-    if found != wanted:
-        sys.exit(f"{what}: {found!r} and not {wanted!r}")
-
-
-def expect_in(what, part, text):
-    if part not in text:
-        sys.exit(f"{what}: '{part}' is not in {text!r}")
 
 
 def port_of(site):
@@ -241,6 +233,18 @@ def views_show_what_there_is(site, chrome):
     chrome.await_text("main", "call")
     chrome.script("location.hash = 'overview'")
     chrome.await_text(".charts", "Cores", 60)
+
+
+def a_site_of_many_hosts_is_shown(site, chrome):
+    """More than this machine has: GPUs, a DPU, two clusters, batch jobs, a pilot, leases, and hours of samples."""
+    log_in(site, chrome, "pilots")
+    chrome.await_text("main", "Nothing waits for workers")
+    many_hosts.answered(chrome)
+    many_hosts.hosts_are_shown(chrome)
+    many_hosts.leases_are_shown(chrome)
+    many_hosts.pilots_are_shown(chrome)
+    many_hosts.hours_are_shown(chrome)
+    chrome.script("window.restored()")
 
 
 def data_of_a_flow_is_shown(site, chrome):
@@ -490,7 +494,7 @@ def with_functions(site):
 
 
 CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link, a_flow_changes_its_colours,
-         views_show_what_there_is, data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document,
+         views_show_what_there_is, a_site_of_many_hosts_is_shown, data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document,
          a_large_flow_is_drawn, another_site_does_nothing, a_logout_ends_events, sessions_end, a_token_is_taken_away, other_names, the_gateway_is_lost_and_comes_back]
 
 with gateway(PROGRAMS, {**os.environ}) as one, browser("--host-resolver-rules=MAP evil.test 127.0.0.1, MAP orchid.test 127.0.0.1") as window:
