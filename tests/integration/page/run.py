@@ -9,29 +9,22 @@ import os
 import pathlib
 import re
 import sqlite3
+import subprocess
 import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, text_of, wait_for  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
+import many_hosts  # noqa: E402
 from browser import browser  # noqa: E402
+from comparisons import expect_in, same  # noqa: E402
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 STEPS = SOURCES / "tests/integration/flows/steps.cpp"
 HERE = pathlib.Path(__file__).resolve().parent
 PIECES = 80
 HOSTILE = "</title><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
-
-
-def same(what, found, wanted):
-    if found != wanted:
-        sys.exit(f"{what}: {found!r} and not {wanted!r}")
-
-
-def expect_in(what, part, text):
-    if part not in text:
-        sys.exit(f"{what}: '{part}' is not in {text!r}")
 
 
 def port_of(site):
@@ -200,6 +193,46 @@ def login_by_link(site, chrome):
     chrome.await_text(".fault", "works once")
 
 
+FAKE_OPENER = """#!/bin/sh
+printf '%s\\n' "$#" "$@" >>"$OPENED"
+stat -c %a "$1" >>"$OPENED"
+exit "$OPENER_STATUS"
+"""
+
+
+def dashboard(site, folder, status=0, display=":99"):
+    """As somebody before a display, with an opener that writes down what it is asked for, and that ends with `status`."""
+    without = {name: value for name, value in site.environment.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    environment = {**without, **({"DISPLAY": display} if display else {}), "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock",
+                   "PATH": f"{folder}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(folder), "OPENED": str(folder / "opened"), "OPENER_STATUS": str(status)}
+    return subprocess.run([PROGRAMS / "orchid", "dashboard", "--url", address(site)], env=environment, cwd=folder, capture_output=True, text=True,
+                          timeout=COMMAND_TIMEOUT_S, stdin=subprocess.DEVNULL, check=True)
+
+
+def a_browser_is_asked_to_open_it(site, chrome):
+    """By a file that is for its user's eyes: everybody sees what programs are called with."""
+    folder = site.folder / "display"
+    folder.mkdir(mode=0o700)
+    (folder / "xdg-open").write_text(FAKE_OPENER)
+    (folder / "xdg-open").chmod(0o700)
+    told = dashboard(site, folder)
+    expect_in("what is told", "a browser was asked to open it", told.stderr)
+    link = told.stdout.strip()
+    asked = (folder / "opened").read_text().splitlines()
+    same("what the opener was called with, once", [asked[0], *asked[2:]], ["1", "600"])
+    expect(link.startswith(address(site)) and "link=" not in asked[1], f"the link is printed, and is no argument: {link}, {asked}")
+    given = re.search(r'url=([^"]+)"', pathlib.Path(asked[1]).read_text()).group(1)
+    same("where the file leads", given, link)
+    chrome.open(given)
+    chrome.await_some("header nav")
+    same("the link's second use", ask(site, "POST", "/v1/page/session", {"link": link.partition("link=")[2]}, Origin=address(site))[0], 401)
+    # An opener that fails, and nobody before a display.
+    expect_in("of an opener that fails", "open it in a browser", dashboard(site, folder, status=3).stderr)
+    opened = (folder / "opened").read_text()
+    expect_in("without a display", "open it in a browser", dashboard(site, folder, display="").stderr)
+    same("what was opened by then", (folder / "opened").read_text(), opened)
+
+
 def a_flow_changes_its_colours(site, chrome):
     log_in(site, chrome)
     flow = submit(site, "colours", of_map("colours"), n=PIECES)
@@ -241,6 +274,18 @@ def views_show_what_there_is(site, chrome):
     chrome.await_text("main", "call")
     chrome.script("location.hash = 'overview'")
     chrome.await_text(".charts", "Cores", 60)
+
+
+def a_site_of_many_hosts_is_shown(site, chrome):
+    """More than this machine has: GPUs, a DPU, two clusters, batch jobs, a pilot, leases, and hours of samples."""
+    log_in(site, chrome, "pilots")
+    chrome.await_text("main", "Nothing waits for workers")
+    many_hosts.answered(chrome)
+    many_hosts.hosts_are_shown(chrome)
+    many_hosts.leases_are_shown(chrome)
+    many_hosts.pilots_are_shown(chrome)
+    many_hosts.hours_are_shown(chrome)
+    chrome.script("window.restored()")
 
 
 def data_of_a_flow_is_shown(site, chrome):
@@ -489,9 +534,11 @@ def with_functions(site):
     deploy(site, HERE / "shows.cpp", "shows")
 
 
-CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link, a_flow_changes_its_colours,
-         views_show_what_there_is, data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document,
-         a_large_flow_is_drawn, another_site_does_nothing, a_logout_ends_events, sessions_end, a_token_is_taken_away, other_names, the_gateway_is_lost_and_comes_back]
+CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link,
+         a_browser_is_asked_to_open_it, a_flow_changes_its_colours, views_show_what_there_is, a_site_of_many_hosts_is_shown,
+         data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document, a_large_flow_is_drawn,
+         another_site_does_nothing, a_logout_ends_events, sessions_end, a_token_is_taken_away, other_names,
+         the_gateway_is_lost_and_comes_back]
 
 with gateway(PROGRAMS, {**os.environ}) as one, browser("--host-resolver-rules=MAP evil.test 127.0.0.1, MAP orchid.test 127.0.0.1") as window:
     with_functions(one)

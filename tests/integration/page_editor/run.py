@@ -214,6 +214,33 @@ def forms(page, _):
     page.press(Keys.ENTER)
     page.fill("panel-port-1", "[1, 2, 3]")
     page.await_text("{value: [1, 2, 3], to: total}")
+    where_and_how(page)
+
+
+def where_and_how(page):
+    """A node's constraint, and the optimisers of the flow: chosen in the forms, they are in the text, and the gateway takes it."""
+    page.write(TWO_NODES.replace("  total: {kind: call, function: steps.sum}\n", "").replace("  x: f64\n", ""))
+    page.await_box("node:total", is_there=False)
+    page.settle()
+    page.tab_to("node:twice")
+    page.press(Keys.ENTER)
+    page.tab_to("panel-constraints-kind")
+    page.press("cpu", Keys.TAB)
+    page.await_text("twice: {kind: call, function: steps.slowly, constraints: {kind: cpu}}   # beside it")
+    page.fill("panel-constraints-cluster", "north")
+    page.await_text("constraints: {kind: cpu, cluster: north}}   # beside it")
+    page.open()  # the form of the flow, as nothing is chosen
+    page.settle()
+    page.fill("panel-flow-optimise", "speed, granularity", back=True)
+    page.await_text("optimise:\n  - speed\n  - granularity\n")
+    page.await_verdict("good")
+    same("no line has a fault", page.fault_lines(), [])
+    page.fill("panel-flow-optimise", "sped", back=True)
+    page.await_text("optimise:\n  - sped\n")
+    page.await_verdict("1 fault")
+    page.fill("panel-flow-optimise", '["speed", {"power": {"watts": 300}}]', back=True)
+    page.await_text("watts: 300")
+    page.await_verdict("good")
 
 
 def hostile_words(page, site):
