@@ -110,7 +110,7 @@ TEST_CASE_FIXTURE(CrewFixture, "a crew whose cores are taken back goes on in ano
   Crew crew = take({.workers = 3});
   const CrewFunction walk = entry(crew, "walk");
   const std::string lease = crew.id();
-  const Walk asked{.left = 60'000, .stride = 1};
+  const Walk asked{.left = 6'000, .stride = 1};
   std::future<Reply> walking = walk.async(1, bytes_of(asked));
   executor.evict(source->members().at(1));
   CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 3));

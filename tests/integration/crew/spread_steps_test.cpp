@@ -100,22 +100,22 @@ TEST_CASE_FIXTURE(FarHaltFixture,
 }
 
 TEST_CASE_FIXTURE(SpreadFixture,
-                  "executors are reclaimed one after the other in the middle of one chain") {
+                  "executors are reclaimed one after the other, each in the middle of a chain") {
   Crew crew = take({.workers = 4, .within = seconds(20)});
   const CrewFunction walk = CrewFixture::entry(crew, "walk");
-  const Walk asked{.left = 50'000, .stride = 1};
-  std::future<Reply> walking = walk.async(1, bytes_of(asked), {.deadline = seconds(60)});
+  const Walk asked{.left = 3'000, .stride = 1};
   for (unsigned loss = 0; loss < 3; ++loss) {
     CAPTURE(loss);
-    CHECK(walking.wait_for(milliseconds(20)) == std::future_status::timeout);
+    const unsigned before = crew.formations();
     const std::string lease = crew.id();
     const auto granted = source->members();  // in turn, at each of the two
+    std::future<Reply> walking = walk.async(1, bytes_of(asked), {.deadline = seconds(60)});
     for (std::size_t i = loss % 2; i < granted.size(); i += 2)
       i % 2 == 0 ? first.evict(granted[i]) : second.evict(granted[i]);
-    CHECK(eventually([&] { return crew.formations() == loss + 2 && crew.pids().size() == 4; }));
+    CHECK(eventually([&] { return crew.formations() > before && crew.pids().size() == 4; }));
     CHECK(crew.id() != lease);
+    CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 4));
   }
-  CHECK(walk_of(walking.get()).sum == sum_of(asked, 1, 4));
 }
 
 }  // namespace orchid::tests

@@ -156,7 +156,7 @@ TEST_CASE("walks of a crew whose hosts are taken back one after the other end as
   client.deploy("walks_crew", module_bytes("walks_crew"));
   Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
   const CrewFunction walk = crew.function("walks_crew.walk");
-  const CrewWalk asked{.left = 10'000};
+  const CrewWalk asked{.left = 3'000};
   for (unsigned host = 0; host < Site::host_count; ++host) {
     CAPTURE(host);
     std::vector<std::future<Reply>> walks;
