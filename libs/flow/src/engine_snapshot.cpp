@@ -266,7 +266,8 @@ struct EngineSnapshot {
   static bool holds(const Gathering& gathering, const PortType& result) {
     const bool counts = !result.is_bytes && !result.is_nothing();
     const std::size_t size = gathering.elements().size();
-    return !counts || (gathering.count() <= size && gathering.count() * result.type.element_size() == size);
+    return !counts ||
+           (gathering.count() <= size && gathering.count() * result.type.element_size() == size);
   }
 
   /// Whether what is read later by index is there.

@@ -404,7 +404,8 @@ TEST_CASE("a map has at most so many pieces, and says so before the first call")
   const PortType type = parse_port_type("u8").value();
   auto engine =
       Engine::start(
-          plan, {std::make_shared<const Bytes>(Gathering::of(type, count, Bytes(count)).take(type))}, {})
+          plan,
+          {std::make_shared<const Bytes>(Gathering::of(type, count, Bytes(count)).take(type))}, {})
           .value();
   for (const Action& action : engine.apply(Tick{}, {}))
     CHECK_FALSE(std::holds_alternative<StartCall>(action));
