@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
@@ -50,16 +51,6 @@ edges:
   - {from: more, to: given}
 outputs: {sum: sum, given: given}
 """
-
-
-def same(what, found, wanted):
-    if found != wanted:
-        sys.exit(f"{what}: {found!r} and not {wanted!r}")
-
-
-def expect_in(what, part, text):
-    if part not in text:
-        sys.exit(f"{what}: '{part}' is not in {text!r}")
 
 
 def flow(site, name, text):

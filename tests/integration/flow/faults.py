@@ -9,20 +9,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        sys.exit(f"{what}: {found!r} and not {wanted!r}")
-
-
-def expect_in(what, part, text):
-    if part not in text:
-        sys.exit(f"{what}: '{part}' is not in {text!r}")
 
 
 def deploy(site, mended):
@@ -75,11 +66,11 @@ def goes_on_after_a_failure(site):
     deploy(site, 0)
     path = flow(site, "fails", of_map("throws_at_five"))
     done = site.orchid("flow", "run", path, "--input", "n=4", "--at-once", "1", "--state", "kept", check=False)
-    expect("status of the failure", done.returncode, 1)
+    same("status of the failure", done.returncode, 1)
     deploy(site, 1)
     done = site.orchid("flow", "run", path, "--state", "kept", "--at-once", "1")
     # Neither the first node nor the first four pieces were called again.
-    expect("the whole", json.loads(done.stdout), [1, 2, 3, 4, 1005, 1006, 1007, 1008])
+    same("the whole", json.loads(done.stdout), [1, 2, 3, 4, 1005, 1006, 1007, 1008])
     if (site.folder / "kept").exists():
         sys.exit("the state is still there, though the results were delivered")
 
@@ -94,12 +85,12 @@ def killed_run_goes_on(site):
                  "the state has the first node", site.said)
         run.process.kill()
         run.process.wait()
-    expect("the state that is kept", json.loads(state.read_text())["outcome"], "running")
+    same("the state that is kept", json.loads(state.read_text())["outcome"], "running")
     deploy(site, 1)
     done = site.orchid("flow", "run", path, "--state", state)
     numbers = json.loads(done.stdout)
-    expect("pieces", len(numbers), 4)  # twice of the first version
-    expect("those that stayed", numbers[2:], [1003, 1004])
+    same("pieces", len(numbers), 4)  # twice of the first version
+    same("those that stayed", numbers[2:], [1003, 1004])
 
 
 def worker_is_killed(site):
@@ -110,7 +101,7 @@ def worker_is_killed(site):
         workers = wait_for(lambda: descendants(site.executors[0].pid, "orchid-worker"), bool, "a worker runs", site.said)
         for worker in workers:
             os.kill(worker, signal.SIGKILL)
-        expect("a flow whose worker was killed", run.result(), (0, "[1,2]\n"))
+        same("a flow whose worker was killed", run.result(), (0, "[1,2]\n"))
 
 
 def descendants(ancestor, name):
@@ -146,22 +137,22 @@ def gateway_is_killed(site):
         site.process.kill()
         site.process.wait()
         site.start()
-        expect("a flow whose gateway was killed", run.result(), (0, "[1,2]\n"))
+        same("a flow whose gateway was killed", run.result(), (0, "[1,2]\n"))
     # Each piece is one invocation: none was made a second time beside itself.
     pieces = [one for one in site.document("status")["invocations"] if one["entry"] == "naps"]
-    expect("invocations of two pieces", len(pieces), 2)
+    same("invocations of two pieces", len(pieces), 2)
 
 
 def too_many_and_too_large(site):
     path = flow(site, "many", of_map("twice").replace("outputs: {r: work}", "outputs: {r: count}").replace(
         "edges: [", "  count: {kind: call, function: parts.length}\nedges: [{from: work, to: count}, "))
     done = site.orchid("flow", "run", path, "--input", "n=50000")
-    expect("a map of 100 000 pieces", json.loads(done.stdout), 100000)
+    same("a map of 100 000 pieces", json.loads(done.stdout), 100000)
     path = flow(site, "large", "flow: l\ninputs: {n: u64}\nnodes:\n  a: {kind: call, function: parts.much}\n"
                                "  b: {kind: call, function: parts.size_of}\nedges: [{from: n, to: a}, {from: a, to: b}]\noutputs: {r: b}\n")
-    expect("a value of a megabyte", json.loads(site.orchid("flow", "run", path, "--input", "n=1000000").stdout), 1000000)
+    same("a value of a megabyte", json.loads(site.orchid("flow", "run", path, "--input", "n=1000000").stdout), 1000000)
     done = site.orchid("flow", "run", path, "--input", f"n={3 << 30}", check=False)
-    expect("status of what is too large", done.returncode, 1)
+    same("status of what is too large", done.returncode, 1)
     expect_in("what is too large", "node 'a'", done.stderr)
 
 
@@ -170,12 +161,12 @@ def program_runs_a_flow(site):
     environment = {**os.environ, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"}
     done = subprocess.run([PROGRAMS / "flow_program", "1"], env=environment, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=True)
     lines = done.stdout.split("\n")
-    expect("what the program says", lines[:5], ["first running", "first done", "all running", "all done", "done"])
-    expect("the results", lines[5:7], ["1001", "1002"])
+    same("what the program says", lines[:5], ["first running", "first done", "all running", "all done", "done"])
+    same("the results", lines[5:7], ["1001", "1002"])
     deploy(site, 0)
     done = subprocess.run([PROGRAMS / "flow_program", "2", "cancel"], env=environment, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S,
                           check=True)
-    expect("a flow that the program cancels", done.stdout.split("\n")[-2], "cancelled")
+    same("a flow that the program cancels", done.stdout.split("\n")[-2], "cancelled")
 
 
 with gateway(PROGRAMS, {**os.environ}) as one:

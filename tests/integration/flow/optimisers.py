@@ -9,23 +9,14 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 SOURCES = pathlib.Path(sys.argv[2]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
 COUNT = 50_000
 TOTAL = COUNT * (COUNT + 1)
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        sys.exit(f"{what}: {found!r} and not {wanted!r}")
-
-
-def expect_in(what, part, text):
-    if part not in text:
-        sys.exit(f"{what}: '{part}' is not in {text!r}")
 
 
 def flow(site, optimise):
@@ -38,7 +29,7 @@ def flow(site, optimise):
 def run(site, optimise):
     done = site.orchid("flow", "run", flow(site, optimise), "--input", f"n={COUNT}", "--workers", "2", "--json")
     document = json.loads(done.stdout)
-    expect(f"the result with {optimise}", document["outputs"]["r"], TOTAL)
+    same(f"the result with {optimise}", document["outputs"]["r"], TOTAL)
     return document["nodes"][0].get("why", ""), done.stderr
 
 
@@ -65,7 +56,7 @@ def ours_decide_and_say_why(site):
 
 def wrong_names_are_faults(site):
     checked = site.orchid("flow", "check", flow(site, "[haste]"), check=False)
-    expect("the status of a wrong name", checked.returncode, 2)
+    same("the status of a wrong name", checked.returncode, 2)
     expect_in("the fault", "optimised.yaml:2:12: there is no optimiser 'haste'", checked.stdout + checked.stderr)
 
 
@@ -83,7 +74,7 @@ def bad_libraries_are_told_once(site):
                          ("nobody", "on host 12 of"), ("hang", "does not decide within 100 ms"), ("crash", "has ended by signal 11")):
         why, said = run(site, f"[{{./as_told.so: {{act: {act}}}}}]")
         expect_in(f"what is said of one with {act}", trouble, said)
-        expect(f"how often it is said of one with {act}", said.count("'speed' decides in its place"), 1)
+        same(f"how often it is said of one with {act}", said.count("'speed' decides in its place"), 1)
         expect_in(f"why with {act}", "speed: ", why)
 
 
@@ -101,7 +92,7 @@ def a_submitted_flow_is_optimised(site):
     expect_in("the refusal", "only 'orchid flow run' loads", refused.stderr)
     flow_id = site.orchid("flow", "submit", flow(site, "[speed, granularity]"), "--input", f"n={COUNT}").stdout.strip()
     site.orchid("flow", "watch", flow_id)
-    expect("the result", int(site.orchid("flow", "result", flow_id).stdout), TOTAL)
+    same("the result", int(site.orchid("flow", "result", flow_id).stdout), TOTAL)
     expect_in("what is shown", "granularity: ", site.orchid("flow", "show", flow_id).stdout)
 
 
@@ -128,12 +119,12 @@ def variants_are_tried_and_kept(site, state):
     expect_in("what is planned", f"grid: {names[0]}; {names[1]} was not tried yet; {names[2]} was not tried yet", planned)
     for turn in ("first", "second"):
         done = json.loads(site.orchid("flow", "run", path, "--input", f"n={pieces}", "--workers", "2", "--json").stdout)
-        expect(f"the result of the {turn} run", done["outputs"]["r"], wanted)
+        same(f"the result of the {turn} run", done["outputs"]["r"], wanted)
         expect_in(f"why in the {turn} run", "grid: squares_", done["nodes"][0]["why"])
         expect_in(f"why in the {turn} run", " times as long", done["nodes"][0]["why"])
     kept = json.loads((state / "orchid/flow-variants.json").read_text())["variants"]
-    expect("choices that were kept", len(kept), 1)
-    expect("functions without their versions", [name.split("@")[0] for name in kept[0]["functions"]], names)
+    same("choices that were kept", len(kept), 1)
+    same("functions without their versions", [name.split("@")[0] for name in kept[0]["functions"]], names)
     if not all("@" in name for name in kept[0]["functions"]) or not all(calls > 0 for calls in kept[0]["calls"]):
         sys.exit(f"not every variant was tried and kept with its version: {kept}")
     planned = site.orchid("flow", "plan", path, "--input", f"n={pieces}").stdout
@@ -146,7 +137,7 @@ def variants_are_tried_and_kept(site, state):
     # The same for a submitted flow, whose process keeps it.
     flow_id = site.orchid("flow", "submit", path, "--input", f"n={pieces}").stdout.strip()
     site.orchid("flow", "watch", flow_id)
-    expect("the result of a submitted flow", int(site.orchid("flow", "result", flow_id).stdout), wanted)
+    same("the result of a submitted flow", int(site.orchid("flow", "result", flow_id).stdout), wanted)
     expect_in("what is shown", "grid: squares_", site.orchid("flow", "show", flow_id).stdout)
     expect_in("what is explained", "grid: squares_", site.orchid("explain", flow_id, "work").stdout)
 
@@ -157,7 +148,7 @@ def wrong_variants_are_faults(site):
                             ("[]", "variants.yaml:10:15: 'variants' of node 'work' is empty"),
                             (f"[{', '.join('v' + str(i) for i in range(17))}]", "node 'work' has 17 variants; it may have 16 at most")):
         checked = site.orchid("flow", "check", flow_with_variants(site, variants), check=False)
-        expect(f"the status with variants {variants}", checked.returncode, 2)
+        same(f"the status with variants {variants}", checked.returncode, 2)
         expect_in("the fault", fault, checked.stdout + checked.stderr)
 
 
@@ -181,19 +172,19 @@ def a_worker_stands_before_the_next_node_begins(site):
     site.orchid("build", HERE / "waits.cpp", "-o", site.folder / "waits.orc")
     site.orchid("deploy", site.folder / "waits.orc")
     (site.folder / "next.yaml").write_text(NEXT)
-    expect("workers that were taken ahead, before", site.metrics()["orchid_workers_ahead_total"], 0)
+    same("workers that were taken ahead, before", site.metrics()["orchid_workers_ahead_total"], 0)
     flow_id = site.orchid("flow", "submit", site.folder / "next.yaml", "--input", "n=300").stdout.strip()
     wait_for(lambda: site.metrics()["orchid_workers_ahead_total"], lambda count: count >= 1, "a worker is taken ahead", site.said)
-    expect("the flow meanwhile", states(site, flow_id), {"first": "running", "second": "waiting"})
+    same("the flow meanwhile", states(site, flow_id), {"first": "running", "second": "waiting"})
     wait_for(lambda: [host["cores_leased"] for host in site.document("hosts")["hosts"]], lambda cores: cores == [2], "two cores have workers", site.said)
     # It is there for any call of the function.
-    expect("what a call finds", json.loads(site.orchid("invoke", "optimised.up_to", "--args", "[3]").stdout), [1, 2, 3])
-    expect("the flow still", states(site, flow_id), {"first": "running", "second": "waiting"})
+    same("what a call finds", json.loads(site.orchid("invoke", "optimised.up_to", "--args", "[3]").stdout), [1, 2, 3])
+    same("the flow still", states(site, flow_id), {"first": "running", "second": "waiting"})
     site.orchid("flow", "cancel", flow_id)
     # The first call may have had the first one.
-    expect("workers that were taken ahead are few", site.metrics()["orchid_workers_ahead_total"] in (1, 2), True)
+    same("workers that were taken ahead are few", site.metrics()["orchid_workers_ahead_total"] in (1, 2), True)
     done = site.orchid("flow", "run", site.folder / "next.yaml", "--input", "n=1", "--json")
-    expect("the result", json.loads(done.stdout)["outputs"]["r"], [1])
+    same("the result", json.loads(done.stdout)["outputs"]["r"], [1])
 
 
 def what_is_loaded_ahead_is_checked_as_calls_are(site):
@@ -207,7 +198,7 @@ def what_is_loaded_ahead_is_checked_as_calls_are(site):
     for status, *request in ((204, "optimised"), (204, "optimised", "Orchid-Host-Kind: gpu"), (404, "nobody"), (400, "optimised", "Orchid-Host-Kind: tpu"),
                              (400, "optimised", "Orchid-Device: both"), (400, "optimised", f"Orchid-Cluster: {'x' * 257}"),
                              (404, "optimised", "Orchid-Data: nothing"), (400, "optimised", "Orchid-Data: ,,")):
-        expect(f"the status of {request}", load(*request), status)
+        same(f"the status of {request}", load(*request), status)
     # Not while the gateway has just started: hosts of that cluster may come yet.
     wait_for(lambda: load("optimised", "Orchid-Cluster: nowhere"), lambda status: status == 400, "an unknown cluster is refused", site.said)
 

@@ -9,23 +9,14 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
 MANY = 1_000_000
 MANY_TIMEOUT_S = 240  # on cores that others use as well
 LENGTH_4 = ("--input", "digest=098f6bcd4621d373cade4e832627b4f6", "--input", "alphabet=abcdefghijklmnopqrstuvwxyz", "--input", "length=4")
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        sys.exit(f"{what}: {found!r} and not {wanted!r}")
-
-
-def expect_in(what, part, text):
-    if part not in text:
-        sys.exit(f"{what}: '{part}' is not in {text!r}")
 
 
 def deploy(site, name, source):
@@ -49,11 +40,11 @@ def examples(site):
     search = SOURCES / "functions/md5search/search.yaml"
     for way in ([], ["--by-gateway"]):
         done = site.orchid("flow", "run", search, *LENGTH_4, *way)
-        expect("the string", json.loads(done.stdout), "test")
+        same("the string", json.loads(done.stdout), "test")
         expect_in("progress", "search: done in", done.stderr)
     expect_in("check", "good; 1 node", site.orchid("flow", "check", search).stdout)
     plan = json.loads(site.orchid("flow", "plan", search, "--json").stdout)
-    expect("what the search would do", [plan["way"], plan["waves"], plan["nodes"][0]["why"], plan["nodes"][0]["critical"]],
+    same("what the search would do", [plan["way"], plan["waves"], plan["nodes"][0]["why"], plan["nodes"][0]["critical"]],
            ["lease", 1, "as many pieces as md5pieces.pieces gives", True])
     if not plan["nodes"][0]["seconds"] or plan["hosts"][0]["cores"] < 1:
         sys.exit(f"calls went through the gateway, and their times are not known: {plan}")
@@ -65,8 +56,8 @@ def examples(site):
     if not (0 < drag < 0.1 and 0 <= cost < 1):
         sys.exit(f"the best of the sweep is {drag} with a cost of {cost}")
     document = json.loads(site.orchid("flow", "run", sweep, "--input", "points=50", "--input", "seen=60", "--json").stdout)
-    expect("outcome", document["outcome"], "done")
-    expect("nodes", [(node["node"], node["state"]) for node in document["nodes"]], [("runs", "done"), ("best", "done")])
+    same("outcome", document["outcome"], "done")
+    same("nodes", [(node["node"], node["state"]) for node in document["nodes"]], [("runs", "done"), ("best", "done")])
 
 
 def all_kinds(site):
@@ -85,25 +76,25 @@ def all_kinds(site):
                              "outputs: {r: choose, g: grow, l: lead, c: conquer}\n")
     wanted = {"r": 3072, "g": 1536, "l": 30, "c": 12}
     for way in ([], ["--by-gateway"]):
-        expect(f"all kinds, {way}", json.loads(site.orchid("flow", "run", path, "--input", "n=3", *way).stdout), wanted)
+        same(f"all kinds, {way}", json.loads(site.orchid("flow", "run", path, "--input", "n=3", *way).stdout), wanted)
     submitted = site.orchid("flow", "submit", path, "--input", "n=3").stdout.strip()
     site.orchid("flow", "watch", submitted)
-    expect("all kinds, submitted", json.loads(site.orchid("flow", "result", submitted).stdout), wanted)
+    same("all kinds, submitted", json.loads(site.orchid("flow", "result", submitted).stdout), wanted)
 
 
 def wrong_documents(site):
     path = flow(site, "wrong", of_map("twyce"))
     for command in ("check", "run"):
         done = site.orchid("flow", command, path, check=False)
-        expect(f"status of {command}", done.returncode, 2)
+        same(f"status of {command}", done.returncode, 2)
         expect_in("fault", "wrong.yaml:4:", done.stderr)
         expect_in("fault", "twyce", done.stderr)
     path = flow(site, "good", of_map("twice"))
     done = site.orchid("flow", "run", path, check=False)
-    expect("status without input", done.returncode, 2)
+    same("status without input", done.returncode, 2)
     expect_in("what to do", "--input n=u64", done.stderr)
     done = site.orchid("flow", "run", path, "--input", "n=many", check=False)
-    expect("status of a wrong input", done.returncode, 2)
+    same("status of a wrong input", done.returncode, 2)
     done = site.orchid("flow", "run", path, "--input", "n=0", check=False)
     expect_in("an empty map", "there are no pieces", done.stderr)
 
@@ -112,7 +103,7 @@ def inputs_and_outputs(site):
     path = flow(site, "piped", of_map("twice"))
     done = subprocess.run([PROGRAMS / "orchid", "flow", "run", path, "--input", "n=@-"], input="3", capture_output=True, text=True,
                           env={**os.environ, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"}, timeout=COMMAND_TIMEOUT_S, check=False)
-    expect("an input from standard input", (done.returncode, done.stdout), (0, "[2,4,6]\n"))
+    same("an input from standard input", (done.returncode, done.stdout), (0, "[2,4,6]\n"))
     done = site.orchid("flow", "run", path, "--input", "n=3", "--output", "/proc/none", check=False)
     if done.returncode == 0:
         sys.exit("a folder that cannot be made was taken")
@@ -126,12 +117,12 @@ def failing_functions(site):
         path = flow(site, each, of_map(each))
         for way in ([], ["--by-gateway"]):
             done = site.orchid("flow", "run", path, "--input", "n=9", *way, check=False)
-            expect(f"status of {each}", done.returncode, 1)
+            same(f"status of {each}", done.returncode, 1)
             expect_in(each, f"node 'work', piece 5 of 9, attempt 1: {outcome}", done.stderr)
     done = site.orchid("flow", "run", site.folder / "throws_at_five.yaml", "--input", "n=9", "--json", check=False)
-    expect("output of a failure", done.stdout, "")
+    same("output of a failure", done.stdout, "")
     document = json.loads(done.stderr)
-    expect("a failure as a document", [document["error"], document["outcome"], document["exit_status"]], ["function_error", "failed", 1])
+    same("a failure as a document", [document["error"], document["outcome"], document["exit_status"]], ["function_error", "failed", 1])
     path = flow(site, "again", of_map("throws_at_five", ", retry: {attempts: 2, back_off: 10ms, outcomes: [function_error]}"))
     done = site.orchid("flow", "run", path, "--input", "n=9", check=False)
     expect_in("another attempt", "piece 5 of 9, attempt 1: function_error", done.stderr)
@@ -144,7 +135,7 @@ def deadlines_pass(site):
     path = flow(site, "late", of_map("stays_at_three", ", deadline: 500ms"))
     for way in ([], ["--by-gateway"]):
         done = site.orchid("flow", "run", path, "--input", "n=3", "--workers", "2", *way, check=False)
-        expect(f"status of a call that is late, {way}", done.returncode, 4)
+        same(f"status of a call that is late, {way}", done.returncode, 4)
         expect_in("late", "node 'work', piece 3 of 3, attempt 1: deadline_exceeded", done.stderr)
 
 
@@ -152,19 +143,19 @@ def many_pieces(site):
     """A partitioner that gives a million, and so many calls of a map."""
     text = of_map("twice", ", merge: parts.length")
     done = site.orchid("flow", "run", flow(site, "many", text), "--input", f"n={MANY}", "--workers", "2", timeout=MANY_TIMEOUT_S)
-    expect("many pieces", json.loads(done.stdout), MANY)
+    same("many pieces", json.loads(done.stdout), MANY)
 
 
 def goes_on_from_its_state(site):
     path = flow(site, "state", of_map("throws_at_five"))
     done = site.orchid("flow", "run", path, "--input", "n=9", "--state", "kept", check=False)
-    expect("status", done.returncode, 1)
+    same("status", done.returncode, 1)
     expect_in("hint", "goes on from there", done.stderr)
     done = site.orchid("flow", "run", path, "--state", "kept", check=False)
     expect_in("again", "piece 5 of 9", done.stderr)
     other = flow(site, "different", of_map("twice"))
     done = site.orchid("flow", "run", other, "--state", "kept", check=False)
-    expect("status with another flow's state", done.returncode, 2)
+    same("status with another flow's state", done.returncode, 2)
     expect_in("why", "of another flow", done.stderr)
 
 
@@ -184,9 +175,9 @@ def interrupted(site, way):
         if process.poll() is None:
             process.kill()
             process.wait()
-    expect("status after Ctrl-C", (process.returncode, out), (1, ""))
+    same("status after Ctrl-C", (process.returncode, out), (1, ""))
     expect_in("what is said", "the flow was cancelled", said.read_text())
-    expect("the state that is kept", json.loads(state.read_text())["outcome"], "cancelled")
+    same("the state that is kept", json.loads(state.read_text())["outcome"], "cancelled")
     # Nothing of it goes on: neither in the gateway nor on the cores of the lease.
     wait_for(lambda: [one for one in site.document("status")["invocations"] if one["state"] != "done"], lambda open_: not open_,
              "no invocation goes on", site.said)
@@ -196,15 +187,15 @@ def interrupted(site, way):
 
 def templates(site):
     listed = {one["name"] for one in site.document("flow", "new")["templates"]}
-    expect("templates", listed, {path.stem for path in (SOURCES / "functions/templates").glob("*.yaml")})
+    same("templates", listed, {path.stem for path in (SOURCES / "functions/templates").glob("*.yaml")})
     for name in sorted(listed):
         text = site.orchid("flow", "new", name).stdout
         path = flow(site, f"new-{name}", text)
         done = site.orchid("flow", "check", path, check=False)
-        expect(f"status of the template {name}", done.returncode, 2)
+        same(f"status of the template {name}", done.returncode, 2)
         faults = [line for line in done.stderr.splitlines() if line]
         wrong = [line for line in faults if "is left open" not in line and "other.yaml" not in line]
-        expect(f"faults of the template {name}", wrong, [])
+        same(f"faults of the template {name}", wrong, [])
     own = site.folder / "own"
     own.mkdir()
     (own / "mine.yaml").write_text("# A flow of my own.\nflow: mine\n")

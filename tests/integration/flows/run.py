@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 from processes import alive, expect, family, words_of  # noqa: E402
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -23,16 +24,6 @@ FLOW_DEADLINE_S = 90
 PIECES = 24
 MANY = 10_000
 SUM = PIECES * (PIECES + 1)
-
-
-def same(what, found, wanted):
-    if found != wanted:
-        sys.exit(f"{what}: {found!r} and not {wanted!r}")
-
-
-def expect_in(what, part, text):
-    if part not in text:
-        sys.exit(f"{what}: '{part}' is not in {text!r}")
 
 
 class Connection(http.client.HTTPConnection):
