@@ -47,6 +47,10 @@ std::uint64_t sum_in(const Reply& reply) {
   return end.sum;
 }
 
+Crew crew_of(Client& client) {
+  return client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+}
+
 /// On which host each member is, by number.
 std::vector<unsigned> hosts_of_members(const Site& site, const Crew& crew) {
   std::vector<unsigned> found;
@@ -78,7 +82,7 @@ TEST_CASE("a crew walks over two hosts, is shown there, and stands again when a 
   Site site;
   Client client = site.client();
   client.deploy("walks_crew", module_bytes("walks_crew"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const auto lease = nlohmann::json::parse(client.get("/v1/leases/" + crew.id()));
   CHECK(lease.at("crew") == true);
   std::set<std::string> nodes;
@@ -105,7 +109,7 @@ TEST_CASE(
   Site site;
   Client client = site.client();
   client.deploy("makes_modules", module_bytes("makes_modules"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const CrewFunction make = crew.function("makes_modules.specialise_and_go");
   for (std::uint32_t from = 1; from <= members; ++from)
     for (std::uint32_t member = 1; member <= members; ++member) {
@@ -138,7 +142,7 @@ TEST_CASE("a crew of which a host is unplugged goes on when the host is back") {
   Site site;
   Client client = site.client();
   client.deploy("walks_crew", module_bytes("walks_crew"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const CrewFunction walk = crew.function("walks_crew.walk");
   std::future<Reply> walking =
       walk.async(1, input_of({.left = 100'000}), {.deadline = std::chrono::seconds(100)});
@@ -154,7 +158,7 @@ TEST_CASE("walks of a crew whose hosts are taken back one after the other end as
   Site site;
   Client client = site.client();
   client.deploy("walks_crew", module_bytes("walks_crew"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const CrewFunction walk = crew.function("walks_crew.walk");
   const CrewWalk asked{.left = 3'000};
   for (unsigned host = 0; host < Site::host_count; ++host) {
@@ -182,7 +186,7 @@ TEST_CASE("a call of a crew on two hosts goes on at the host that has its data")
   Site site;
   Client client = site.client();
   client.deploy("goes_to_data", module_bytes("goes_to_data"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const CrewFunction make = crew.function("goes_to_data.make_object");
   const CrewFunction go = crew.function("goes_to_data.to_object");
   const auto at = hosts_of_members(site, crew);
@@ -221,7 +225,7 @@ TEST_CASE("code that a call on one host names comes to a crew's members on both"
   Client client = site.client();
   client.deploy("brings_code", module_bytes("brings_code"));
   client.deploy("echo", module_bytes_of(EXAMPLES "/echo.bc"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const std::string digest = digest_of(module_bytes_of(EXAMPLES "/echo.bc"));
   for (const std::string& function : {std::string("echo.echo"), digest + ".echo"})
     for (const char* way : {"by_forward", "by_invoke", "by_spawn"})
@@ -243,7 +247,7 @@ TEST_CASE("chases go over a table whose parts are data objects of two hosts") {
   Site site;
   Client client = site.client();
   client.deploy("chase", module_bytes_of(EXAMPLES "/chase.bc"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const auto at = hosts_of_members(site, crew);
   CHECK(std::set(at.begin(), at.end()).size() == Site::host_count);
   ChaseOverData asked{.parts = members};
@@ -290,7 +294,7 @@ TEST_CASE("a look-up goes to the record on whichever host, and a filter goes alo
   Client client = site.client();
   client.deploy("kvstore", module_bytes_of(EXAMPLES "/kvstore.bc"));
   client.deploy("filters", module_bytes_of(EXAMPLES "/filters.bc"));
-  Crew crew = client.crew({.workers = members, .within = std::chrono::seconds(30), .lane = "auto"});
+  Crew crew = crew_of(client);
   const CrewFunction get = crew.function("kvstore.kv_get");
   for (std::uint64_t key = 144; key < 144 + members; ++key)  // one of each member
     for (std::uint32_t from = 1; from <= members; ++from) {
