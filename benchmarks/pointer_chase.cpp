@@ -160,13 +160,15 @@ void write_chart(const std::string& file, const std::string& title,
   std::fprintf(stderr, "the chart is in %s\n", file.c_str());
 }
 
-/// The call names a module that neither crew nor host has, and goes on there.
+/// A crew, and where it gets modules from that neither it nor a host has.
 struct UnseenCode {
   orchid::Crew& crew;
   const std::vector<std::byte>& module;
   std::function<void(const std::string& digest, const std::vector<std::byte>& module)> deploy;
   std::string where;
 };
+
+/// The call names a module that nobody has, and goes on there.
 void chase_unseen(Bench& bench, const UnseenCode& unseen, const Chaser& rival) {
   const CrewFunction carry = unseen.crew.function(unseen.module, "carry");
   NewModules modules(unseen.module);

@@ -1,27 +1,18 @@
 #include "crew/chase_turns.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <utility>
+
+#include "crew/turns.h"
+#include "harness/statistics.h"
 
 namespace orchid::bench {
 namespace {
 
-constexpr std::uint64_t first_promised_depth = 256;
-
-std::vector<double> or_end(Result<std::vector<double>> series, const std::string& who) {
-  if (series) return std::move(*series);
-  std::fprintf(stderr, "%s: %s\n", who.c_str(), series.error().message.c_str());
-  std::exit(3);  // NOLINT(concurrency-mt-unsafe): the other threads only wait
-}
-
 double median_of(const std::vector<std::vector<double>>& series) {
   std::vector<double> all;
   for (const auto& round : series) all.insert(all.end(), round.begin(), round.end());
-  std::ranges::sort(all);
-  return all[all.size() / 2];
+  return median(std::move(all));
 }
 
 }  // namespace
@@ -63,8 +54,7 @@ void ChaseTurns::add_rows(std::size_t chaser, std::size_t baseline, const Crew::
                           const RoundSeries& series) {
   const Chaser& who = chasers_[chaser];
   const Chaser& rival = chasers_[baseline];
-  std::string row = who.name + ", " + where_ + ", depth " + std::to_string(round.depth);
-  if (round.in_flight > 1) row += ", " + std::to_string(round.in_flight) + " at a time";
+  std::string row = row_of_turns(who.name, where_, round);
   if (baseline != 0) row += ", where " + rival.name;
   Comparison comparison{
       .row = row,
@@ -77,9 +67,10 @@ void ChaseTurns::add_rows(std::size_t chaser, std::size_t baseline, const Crew::
   if (promised && round.depth >= first_promised_depth && round.in_flight == 1)
     comparison.promises = {{Statistic::p50, {Target::Direction::at_most, *promised}}};
   const auto rows = rows_of(bench_.name(), comparison, series);
-  const bool has_row_of_itself = baseline == 0 && chaser != 1;  // one for all
+  // The last one is the baseline against itself. The first chaser's has one for all.
+  const bool has_last = baseline != 0 || chaser == 1;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    if (!has_row_of_itself || i + 1 < rows.size()) bench_.add(rows[i]);
+    if (has_last || i + 1 < rows.size()) bench_.add(rows[i]);
 }
 
 }  // namespace orchid::bench

@@ -2,24 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 namespace orchid::bench {
-namespace {
 
-constexpr int status_of_broken = 3;
-constexpr std::uint64_t first_promised_depth = 256;
-
-template <typename T>
-T or_end(Result<T> result, const std::string& what) {
-  if (!result) {
-    std::fprintf(stderr, "%s: %s\n", what.c_str(), result.error().message.c_str());
-    std::exit(status_of_broken);  // NOLINT(concurrency-mt-unsafe): there is one thread
-  }
-  return std::move(*result);
+std::string row_of_turns(const std::string& name, const std::string& where,
+                         const Crew::Round& round) {
+  std::string row = name + ", " + where + ", depth " + std::to_string(round.depth);
+  if (round.in_flight > 1) row += ", " + std::to_string(round.in_flight) + " at a time";
+  return row;
 }
-
-}  // namespace
 
 Crew::Round round_of(std::uint64_t depth, unsigned in_flight, std::uint64_t hops) {
   const auto chases = static_cast<unsigned>(std::max<std::uint64_t>(hops / depth, 1));
@@ -49,10 +40,8 @@ void CrewTurns::chase(const Crew::Round& round) {
       else
         series[now].push_back(turn(now, round));
     }
-  std::string label = where_ + ", depth " + std::to_string(round.depth);
-  if (round.in_flight > 1) label += ", " + std::to_string(round.in_flight) + " at a time";
   for (std::size_t i = 1; i < contenders_.size(); ++i) {
-    Comparison comparison{.row = contenders_[i].name + ", " + label,
+    Comparison comparison{.row = row_of_turns(contenders_[i].name, where_, round),
                           .unit = "us/hop",
                           .round = {},
                           .baseline = {contenders_[0].name, bench_.command_line(),
