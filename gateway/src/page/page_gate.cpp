@@ -29,12 +29,16 @@ std::string set_cookie(const Request& request, std::string_view secret,
 
 }  // namespace
 
+std::optional<Response> PageGate::refuse_name(const Request& request) const {
+  auto known = hosts_.check(request.header(Header::host));
+  if (known) return std::nullopt;
+  Problem problem = problem_of(known.error());
+  problem.status = misdirected;
+  return to_response(problem);
+}
+
 std::optional<Response> PageGate::refuse(const Request& request) const {
-  if (auto known = hosts_.check(request.header(Header::host)); !known) {
-    Problem problem = problem_of(known.error());
-    problem.status = misdirected;
-    return to_response(problem);
-  }
+  if (auto refused = refuse_name(request)) return refused;
   if (auto own = check_origin(request); !own) return to_response(problem_of(own.error()));
   return std::nullopt;
 }

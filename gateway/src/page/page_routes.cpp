@@ -65,15 +65,16 @@ void PageRoutes::add_to(Router& router) {
 void PageRoutes::add_files(Router& router) {
   for (const PageFile& file : page_files()) {
     const RouteOptions open{.is_public = true};
-    router.add(Method::get, "/page/" + std::string(file.name), open, showing(file));
+    router.add(Method::get, "/page/" + std::string(file.name), open,
+               showing(file, &PageGate::refuse));
     if (const std::string_view path = short_path(file.name); !path.empty())
-      router.add(Method::get, std::string(path), open, showing(file));
+      router.add(Method::get, std::string(path), open, showing(file, &PageGate::refuse_name));
   }
 }
 
-Handler PageRoutes::showing(const PageFile& file) const {
-  return [&gate = parts_.gate, &file](Request& request, const Reply& reply) {
-    if (auto refused = gate.refuse(request)) return reply.send(std::move(*refused));
+Handler PageRoutes::showing(const PageFile& file, Check refuse) const {
+  return [&gate = parts_.gate, &file, refuse](Request& request, const Reply& reply) {
+    if (auto refused = (gate.*refuse)(request)) return reply.send(std::move(*refused));
     Response response;
     response.content_type = file.content_type;
     add_safety(response);

@@ -79,6 +79,16 @@ TEST_CASE_FIXTURE(Gate, "an image or script of another port's page reads nothing
     CHECK(refused(Method::get, {{"Host", "localhost:8080"}, {"Sec-Fetch-Site", foreign}}) == 403);
 }
 
+TEST_CASE_FIXTURE(Gate, "a link anywhere may lead to a document of the page, by its name only") {
+  const auto status = [&](std::string_view host) {
+    const auto answer = gate.refuse_name(
+        request_with(Method::get, {{"Host", host}, {"Sec-Fetch-Site", "cross-site"}}));
+    return answer ? answer->status : 0;
+  };
+  CHECK(status("localhost:8080") == 0);
+  CHECK(status("evil.example") == 421);
+}
+
 TEST_CASE_FIXTURE(Gate, "a foreign origin reads nothing either, and streams no events") {
   CHECK(refused(Method::get, {{"Host", "localhost:8080"}, {"Origin", "http://evil.example"}}) ==
         403);

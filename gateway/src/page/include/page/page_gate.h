@@ -16,8 +16,10 @@ class PageGate {
  public:
   PageGate(const PageHosts& hosts, PageSessions& sessions) : hosts_(hosts), sessions_(sessions) {}
 
-  /// Whether `request` may see the page at all: by the name that its Host has. Then also, where
-  /// something changes, by its Origin. 421 or 403.
+  /// Whether `request` may see a document of the page, which has nothing of anybody and may be led
+  /// to by any link: by the name that its Host has. 421.
+  [[nodiscard]] std::optional<Response> refuse_name(const Request& request) const;
+  /// Whether it may see anything else: also by whose page has made it. 421 or 403.
   [[nodiscard]] std::optional<Response> refuse(const Request& request) const;
 
   /// Who the request's cookie says that it is; see http/cookie_judge.h.

@@ -1,5 +1,6 @@
 // page/page_routes.h: the page for people, at / and /page/; /v1/page: who has logged in there.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,8 @@ class PageRoutes final : public Routes {
 
  private:
   void add_files(Router& router);
-  [[nodiscard]] Handler showing(const PageFile& file) const;
+  using Check = std::optional<Response> (PageGate::*)(const Request&) const;
+  [[nodiscard]] Handler showing(const PageFile& file, Check refuse) const;
   void make_link(Request& request, const Reply& reply);
   void log_in(Request& request, const Reply& reply);
   void show_session(Request& request, const Reply& reply);
