@@ -187,7 +187,7 @@ void Gateway::Objects::run_control() {
   inspector_.start();
   door_.start();
   pilots_.start();
-  flows_.start();
+  flows_.start([this](uid_t uid) { return tokens_.is_tenant(uid); });
   data_.start();
   control_tick();
   const auto guard = boost::asio::make_work_guard(control_io_);

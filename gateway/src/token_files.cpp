@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "foundation/clock.h"
@@ -40,9 +42,44 @@ Result<void> make(Store& store, const TokenFile& file, std::vector<TokenRecord>&
   return {};
 }
 
+/// The file goes first: a token that is still in the store is withdrawn at the next start.
+Result<void> withdraw(Store& store, const std::filesystem::path& file, const TokenRecord& token) {
+  std::error_code error;
+  std::filesystem::remove(file, error);
+  if (error)
+    return fail(ErrorCode::system, "cannot remove " + file.string() + ": " + error.message());
+  if (auto withdrawn = store.withdraw_token(token, now()); !withdrawn) return withdrawn;
+  log::info("event=token_withdrawn tenant={} file={}", token.tenant.name, file.string());
+  return {};
+}
+
 bool is_there(const std::filesystem::path& file) {
   std::error_code error;
   return std::filesystem::exists(file, error);
+}
+
+Result<std::vector<Tenant>> find_users(const std::vector<std::string>& names) {
+  std::vector<Tenant> users;
+  for (const std::string& name : names) {
+    auto user = find_user(name);
+    if (!user) return fail(std::move(user.error()));
+    users.push_back(std::move(*user));
+  }
+  return users;
+}
+
+/// Whom the configuration no longer names has no right any more.
+Result<void> withdraw_others(Store& store, const std::filesystem::path& folder,
+                             const std::vector<Tenant>& tenants, std::vector<TokenRecord>& tokens) {
+  const auto is_anothers = [&](const TokenRecord& record) {
+    return record.label == of_tenant &&
+           std::ranges::find(tenants, record.tenant.uid, &Tenant::uid) == tenants.end();
+  };
+  for (const TokenRecord& record : tokens | std::views::filter(is_anothers))
+    if (auto done = withdraw(store, folder / std::to_string(record.tenant.uid), record); !done)
+      return done;
+  std::erase_if(tokens, is_anothers);
+  return {};
 }
 
 }  // namespace
@@ -52,18 +89,20 @@ Result<void> ensure_tokens(Store& store, const Config& config, const Tenant& own
   const std::filesystem::path own = config.state / "token";
   if (tokens.empty() || !is_there(own))
     if (auto made = make(store, {own, owner, "owner"}, tokens); !made) return made;
-  if (config.token_users.empty()) return {};
+  auto tenants = find_users(config.token_users);
+  if (!tenants) return fail(std::move(tenants.error()).while_doing("token_users"));
   const std::filesystem::path folder = config.state / "tokens";
+  if (auto withdrawn = withdraw_others(store, folder, *tenants, tokens); !withdrawn)
+    return withdrawn;
+  if (tenants->empty()) return {};
   if (auto made = make_private_directory(folder); !made) return made;
-  for (const std::string& name : config.token_users) {
-    auto tenant = find_user(name);
-    if (!tenant) return fail(std::move(tenant.error()).while_doing("token_users"));
-    const std::filesystem::path file = folder / std::to_string(tenant->uid);
+  for (const Tenant& tenant : *tenants) {
+    const std::filesystem::path file = folder / std::to_string(tenant.uid);
     const bool known = std::ranges::any_of(tokens, [&](const TokenRecord& record) {
-      return record.tenant.uid == tenant->uid && record.label == of_tenant;
+      return record.tenant.uid == tenant.uid && record.label == of_tenant;
     });
     if (known && is_there(file)) continue;
-    if (auto made = make(store, {file, *tenant, of_tenant}, tokens); !made) return made;
+    if (auto made = make(store, {file, tenant, of_tenant}, tokens); !made) return made;
   }
   return {};
 }

@@ -10,8 +10,9 @@
 namespace orchid::gateway {
 
 /// The owner's, in `token`, and one in `tokens/UID` for each other user that the configuration
-/// names: at the first start, or when the file is gone. What is made is added to `tokens`. Before
-/// the store is started. Errors: `not_found`: no such user; those of the store and of files.
+/// names: at the first start, or when the file is gone. Those of users whom it no longer names are
+/// withdrawn. `tokens`, all that the store has, follows. Before the store is started. Errors:
+/// `not_found`: no such user; those of the store and of files.
 [[nodiscard]] Result<void> ensure_tokens(Store& store, const Config& config, const Tenant& owner,
                                          std::vector<TokenRecord>& tokens);
 

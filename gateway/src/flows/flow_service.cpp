@@ -14,12 +14,16 @@ FlowService::FlowService(boost::asio::io_context& control, const Clock& clock, O
                          TakeFlowConnection take)
     : control_(control), clock_(clock), options_(std::move(options)), take_(std::move(take)) {}
 
-void FlowService::start() {
+void FlowService::start(const std::function<bool(uid_t)>& is_tenant) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(options_.folder, error), end; !error && at != end;
        at.increment(error)) {
     const auto uid = parse_number<uid_t>(at->path().filename().native());
     if (!uid) continue;
+    if (!is_tenant(*uid)) {
+      log::info("event=flows_left tenant={} reason=\"no tenant any more\"", *uid);
+      continue;
+    }
     if (auto process = process_of({*uid, user_name(*uid)}); !process)
       log::error("event=flows_not_started tenant={} reason=\"{}\"", *uid, process.error().message);
   }

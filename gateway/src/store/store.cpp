@@ -31,6 +31,11 @@ bool is_same_request(const InvocationRecord& earlier, const InvocationRecord& no
   return earlier.request.empty() ? earlier.function == now.function
                                  : earlier.request == now.request;
 }
+
+AuditRecord of_token(const TokenRecord& token, const char* action, UnixMillis at) {
+  return {
+      .at = at, .tenant = token.tenant.uid, .action = action, .subject = token.label, .detail = ""};
+}
 }  // namespace
 
 template <typename T, typename Work>
@@ -116,11 +121,12 @@ bool Store::is_spool_file_used(const std::string& digest) {
 
 Result<void> Store::add_token(const TokenRecord& token, UnixMillis created) {
   if (auto inserted = insert_token(*database_, token, created); !inserted) return inserted;
-  return insert_audit(*database_, {.at = created,
-                                   .tenant = token.tenant.uid,
-                                   .action = "token_made",
-                                   .subject = token.label,
-                                   .detail = ""});
+  return insert_audit(*database_, of_token(token, "token_made", created));
+}
+
+Result<void> Store::withdraw_token(const TokenRecord& token, UnixMillis at) {
+  if (auto deleted = delete_token(*database_, token.hash); !deleted) return deleted;
+  return insert_audit(*database_, of_token(token, "token_withdrawn", at));
 }
 
 void Store::start() {

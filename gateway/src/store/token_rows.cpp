@@ -32,6 +32,10 @@ Result<void> insert_token(Database& database, const TokenRecord& token, UnixMill
       .run();
 }
 
+Result<void> delete_token(Database& database, std::string_view hash) {
+  return database.prepare("DELETE FROM tokens WHERE hash = ?").bind(hash).run();
+}
+
 Result<std::uint64_t> advance_counter(Database& database, std::string_view name) {
   Statement advance = database.prepare(
       "INSERT INTO counters (name, value) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = "

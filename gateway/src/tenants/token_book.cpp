@@ -60,6 +60,12 @@ const Tenant* TokenBook::tenant_of(std::string_view hash) const {
   return record == nullptr ? nullptr : &record->tenant;
 }
 
+bool TokenBook::is_tenant(uid_t uid) const {
+  const auto is_his = [&](const TokenRecord& record) { return record.tenant.uid == uid; };
+  return uid == owner_.uid || socket_users_ == SocketUsers::everybody ||
+         std::ranges::any_of(tokens_, is_his);
+}
+
 Result<PeerIdentity> TokenBook::authenticate(const Credentials& credentials) const {
   if (!credentials.authorization.empty()) {
     const std::string_view token = bearer_token(credentials.authorization);

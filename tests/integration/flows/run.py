@@ -319,6 +319,7 @@ def templates(_):
             found = {one["name"]: one for one in listed["templates"]}
             same("ours", found["ours"], {"name": "ours", "summary": "Ours", "text": text})
             same("ours in the place of another", found["map"]["text"], text)
+            same("ours on the command line", site.orchid("flow", "new", "ours").stdout, text)
             same("Orchid's", found["reduce"]["text"], (SOURCES / "functions/templates/reduce.yaml").read_text())
             same("one that is too large", "large" in found, False)
             expect_in("why it is not there", "template_left_out", site.said())
@@ -337,6 +338,39 @@ def tenants_do_not_see_each_other(site):
     same("a process for each", len(flow_processes(site)), 2)
     same("mine are still there", [one["id"] for one in site.document("flow", "list")["flows"] if one["id"] == mine], [mine])
     await_end(site, mine)
+
+
+def restart_with(site, settings):
+    site.stop()
+    site.settings = settings
+    site.start()
+
+
+def a_tenant_is_gone(_):
+    """On a gateway of its own. With the configuration's name goes the right, and what used it; flows wait for their owner's return."""
+    invited = f"token_users = [\"{STRANGER}\"]\n"
+    with gateway(PROGRAMS, {**os.environ}, invited) as site:
+        def his():
+            return next((site.folder / "g/tokens").iterdir()).read_text().strip()
+        document = "flow: his\ninputs: {n: u64}\nnodes: {w: {kind: call, function: his.up_to}}\nedges: [{from: n, to: w}]\noutputs: {r: w}\n"
+        module = site.folder / "steps.orc"
+        site.orchid("build", HERE / "steps.cpp", "-o", module)
+        as_him = {"ORCHID_GATEWAY": site.ready["urls"][0], "ORCHID_TOKEN": his()}
+        subprocess.run([PROGRAMS / "orchid", "deploy", module, "--name", "his"], env={**site.environment, **as_him}, stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=COMMAND_TIMEOUT_S, check=True)
+        status, submitted = ask(site, "POST", "/v1/flows", {"document": document, "inputs": {"n": 3}}, token=his())
+        same("submitted", (status, submitted.get("state")), (201, "running"))
+        old = his()
+        restart_with(site, "")
+        same("his token", ask(site, "GET", "/v1/flows", token=old)[0], 401)
+        same("its file", list((site.folder / "g/tokens").iterdir()), [])
+        wait_for(site.said, lambda said: "event=flows_left" in said, "it is said that his flows are left")
+        same("processes of flows", flow_processes(site), [])
+        restart_with(site, invited)
+        same("the token that he had", ask(site, "GET", "/v1/flows", token=old)[0], 401)
+        wait_for(lambda: flow_processes(site), lambda pids: len(pids) == 1, "the process of his flows is there", site.said)
+        listed = ask(site, "GET", "/v1/flows", token=his())[1]["flows"]
+        same("his flows", [(one["id"], one["state"]) for one in listed], [(submitted["id"], "running")])
 
 
 def limits(_):
@@ -414,7 +448,7 @@ def with_functions(site):
 
 CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,
          all_are_killed, a_piece_crashes, a_call_is_late, a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use,
-         checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, limits,
+         checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, a_tenant_is_gone, limits,
          suspended_and_resumed, many_nodes]
 
 with gateway(PROGRAMS, {**os.environ}, f"token_users = [\"{STRANGER}\"]\n") as one:

@@ -130,6 +130,18 @@ TEST_CASE_FIXTURE(StoreFixture, "tokens survive a restart") {
   CHECK(state.tokens[0].tenant == Tenant{.uid = 5, .name = "eve"});
 }
 
+TEST_CASE_FIXTURE(StoreFixture, "a token that was withdrawn is gone, and no other one") {
+  store.reset();
+  store = Store::open(directory.path()).value();
+  const TokenRecord eves{.hash = "h", .tenant = {.uid = 5, .name = "eve"}, .label = "l"};
+  REQUIRE(store->add_token(eves, 1));
+  REQUIRE(store->add_token({.hash = "i", .tenant = {.uid = 6, .name = "ada"}, .label = "l"}, 2));
+  REQUIRE(store->withdraw_token(eves, 3));
+  const auto state = open();
+  REQUIRE(state.tokens.size() == 1);
+  CHECK(state.tokens[0].hash == "i");
+}
+
 TEST_CASE_FIXTURE(StoreFixture, "an accepted invocation and its input survive a restart") {
   InvocationRecord on_card = record("i-1");
   on_card.kind = placement::HostKind::dpu;

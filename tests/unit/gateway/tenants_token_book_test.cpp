@@ -52,6 +52,14 @@ TEST_CASE("where everybody may, another user on the Unix socket is a tenant of i
   CHECK_FALSE(book.authenticate({"Bearer wrong", 4'000'000}).has_value());
 }
 
+TEST_CASE_FIXTURE(TokenFixture, "a tenant is who has a token, or may come over the Unix socket") {
+  CHECK(book.is_tenant(1000));
+  CHECK(book.is_tenant(1001));
+  CHECK_FALSE(book.is_tenant(1002));
+  CHECK_FALSE(book.is_tenant(0));  // root is the owner there
+  CHECK(TokenBook({1000, "ada"}, {}, SocketUsers::everybody).is_tenant(1002));
+}
+
 TEST_CASE("a user is found by name, or is a number") {
   CHECK(find_user("root")->uid == 0);
   CHECK(find_user("4000000") == Tenant{4'000'000, "uid 4000000"});

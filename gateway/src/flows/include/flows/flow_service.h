@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,8 +34,9 @@ class FlowService {
   FlowService(boost::asio::io_context& control, const Clock& clock, Options options,
               TakeFlowConnection take);
 
-  /// The processes of those who have flows: these go on.
-  void start();
+  /// The processes of those who have flows and are tenants: these go on. Flows of others stay on
+  /// the disk, in case they come back.
+  void start(const std::function<bool(uid_t)>& is_tenant);
   /// Starts the tenant's process if there is none. Errors: those of making its folder, and as
   /// FlowProcess::ask.
   void ask(const Tenant& tenant, FlowRequest request, const std::vector<std::byte>& content,

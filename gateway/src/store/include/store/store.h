@@ -37,8 +37,8 @@ template <typename T, typename F>
   };
 }
 
-/// `load` and `add_token` belong to the thread that opened it, before `start`. All other requests:
-/// any thread.
+/// `load`, `add_token` and `withdraw_token` belong to the thread that opened it, before `start`.
+/// All other requests: any thread.
 class Store {
  public:
   /// Takes the directory's lock. Errors: `conflict` (another gateway), `bad_configuration`,
@@ -51,6 +51,7 @@ class Store {
 
   [[nodiscard]] Result<StartUpState> load();
   [[nodiscard]] Result<void> add_token(const TokenRecord& token, UnixMillis created);
+  [[nodiscard]] Result<void> withdraw_token(const TokenRecord& token, UnixMillis at);
   void start();
   /// Finishes what waits; the completions of later requests are never called.
   void stop();

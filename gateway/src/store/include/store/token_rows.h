@@ -13,6 +13,7 @@ namespace orchid::gateway {
 [[nodiscard]] Result<std::vector<TokenRecord>> read_tokens(Database& database);
 [[nodiscard]] Result<void> insert_token(Database& database, const TokenRecord& token,
                                         UnixMillis created);
+[[nodiscard]] Result<void> delete_token(Database& database, std::string_view hash);
 /// Adds one to a counter that starts at 0, and returns the new value.
 [[nodiscard]] Result<std::uint64_t> advance_counter(Database& database, std::string_view name);
 /// 16 hexadecimal digits, made at random when they are first asked for, and kept.

@@ -46,6 +46,8 @@ class TokenBook {
   [[nodiscard]] Result<PeerIdentity> authenticate(const Credentials& credentials) const;
   /// Whose token has this hash; null: nobody's. Valid for as long as the book is there.
   [[nodiscard]] const Tenant* tenant_of(std::string_view hash) const;
+  /// Whether this user can come at all, be it with a token or over the Unix socket.
+  [[nodiscard]] bool is_tenant(uid_t uid) const;
 
  private:
   [[nodiscard]] const TokenRecord* find(std::string_view hash) const;
