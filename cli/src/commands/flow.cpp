@@ -1,17 +1,14 @@
 // commands/flow.cpp: orchid flow: graphs of functions: new ones, whether they are right, what they
 // look like. Running one is in flow_run.cpp.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "commands/commands.h"
-#include "flow_run/flow_templates.h"
 #include "flows/checked_file.h"
 #include "flows/flow_report.h"
+#include "flows/template_source.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
 #include "terminal/table.h"
@@ -66,27 +63,11 @@ struct NewArguments {
   std::string out = "-";
 };
 
-/// The user's own come first: ORCHID_FLOW_TEMPLATES has them between colons.
-std::vector<fs::path> template_folders(const std::string& own) {
-  std::vector<fs::path> folders;
-  if (!own.empty()) folders.emplace_back(own);
-  if (const char* listed = std::getenv("ORCHID_FLOW_TEMPLATES")) {
-    std::string rest = listed;
-    while (!rest.empty()) {
-      const std::size_t colon = rest.find(':');
-      if (colon != 0) folders.emplace_back(rest.substr(0, colon));
-      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
-    }
-  }
-  std::ranges::move(flow::own_template_folders(), std::back_inserter(folders));
-  return folders;
-}
-
-ExitStatus list_templates(Shell& shell, const std::vector<fs::path>& folders) {
+ExitStatus list_templates(Shell& shell, const std::vector<TemplateText>& templates) {
   Document list = Document::array();
   Table table({"template", "what it is"});
-  for (const flow::FlowTemplate& one : flow::find_templates(folders)) {
-    list.push_back({{"name", one.name}, {"summary", one.summary}, {"file", one.file.string()}});
+  for (const TemplateText& one : templates) {
+    list.push_back({{"name", one.name}, {"summary", one.summary}});
     table.add({one.name, one.summary});
   }
   if (shell.json)
@@ -97,23 +78,22 @@ ExitStatus list_templates(Shell& shell, const std::vector<fs::path>& folders) {
 }
 
 ExitStatus run_new(Shell& shell, const NewArguments& arguments) {
-  const std::vector<fs::path> folders = template_folders(arguments.folder);
-  if (arguments.name.empty()) return list_templates(shell, folders);
-  const auto found = flow::find_template(folders, arguments.name);
+  const auto templates = known_templates(shell, arguments.folder);
+  if (!templates) return shell.report(templates.error());
+  if (arguments.name.empty()) return list_templates(shell, *templates);
+  const auto found = find_template(*templates, arguments.name);
   if (!found) return shell.report(found.error());
-  const auto text = read_input_file(found->file.string());
-  if (!text) return shell.report(text.error());
   if (arguments.out == "-") {
     if (shell.json)
-      print_document(shell, {{"name", found->name}, {"text", as_text(*text)}});
+      print_document(shell, {{"name", found->name}, {"text", found->text}});
     else
-      shell.print(as_text(*text));
+      shell.print(found->text);
     return ExitStatus::ok;
   }
   std::error_code error;
   if (fs::exists(arguments.out, error))
     return shell.report_usage("'" + arguments.out + "' is there already; name another file");
-  if (const auto written = write_output_file(arguments.out, *text); !written)
+  if (const auto written = write_output_file(arguments.out, as_bytes(found->text)); !written)
     return shell.report(written.error());
   if (shell.json) print_document(shell, {{"name", found->name}, {"file", arguments.out}});
   return ExitStatus::ok;
@@ -158,7 +138,7 @@ void add_new(CLI::App& flows, Shell& shell) {
   command->add_option("--out,-o", arguments->out, "a new file (default: standard output)");
   command->add_option("--templates", arguments->folder,
                       "a folder with templates of your own, beside those of "
-                      "$ORCHID_FLOW_TEMPLATES and Orchid's");
+                      "$ORCHID_FLOW_TEMPLATES, the gateway's site and Orchid");
   command->callback([&shell, arguments] { shell.status = run_new(shell, *arguments); });
 }
 

@@ -2,27 +2,21 @@
 
 #include <utility>
 
+#include "flows/client_if_any.h"
 #include "flows/flow_source.h"
 
 namespace orchid::cli {
 namespace {
 
 /// A client, or nothing where no Orchid is to be found; then the document's own word counts.
-std::optional<Client> client_if_any(Shell& shell, bool offline) {
+std::optional<Client> client_of_checks(Shell& shell, bool offline) {
   if (offline) return std::nullopt;
-  try {
-    Client client = shell.client();
-    (void)client.get("/v1/limits");
-    return client;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::unreachable && error.kind() != ErrorKind::bad_configuration &&
-        error.kind() != ErrorKind::not_found)
-      throw;
-    if (!shell.json)
-      shell.note("no Orchid answers, so that functions are taken as the flow declares them (" +
-                 error.message() + ")");
-    return std::nullopt;
-  }
+  auto client = client_if_any(shell);
+  if (client) return std::move(*client);
+  if (!shell.json)
+    shell.note("no Orchid answers, so that functions are taken as the flow declares them (" +
+               client.error() + ")");
+  return std::nullopt;
 }
 
 }  // namespace
@@ -37,7 +31,7 @@ std::optional<CheckedFile> checked_file(Shell& shell, const std::string& file, b
     report_faults(shell, parsed->faults);
     return std::nullopt;
   }
-  auto client = client_if_any(shell, offline);
+  auto client = client_of_checks(shell, offline);
   flow::DeployedFunctions functions(client ? &*client : nullptr);
   flow::Checked checked = check_flow(parsed->document, functions);
   if (!checked.faults.empty()) {

@@ -1,12 +1,9 @@
 #include "flow_run/flow_templates.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <fstream>
 #include <map>
 #include <system_error>
+#include <utility>
 
 namespace orchid::flow {
 namespace {
@@ -46,18 +43,6 @@ std::vector<FlowTemplate> find_templates(const std::vector<std::filesystem::path
   std::vector<FlowTemplate> list;
   for (auto& [name, one] : templates) list.push_back(std::move(one));
   return list;
-}
-
-Result<FlowTemplate> find_template(const std::vector<std::filesystem::path>& folders,
-                                   const std::string& name) {
-  const std::vector<FlowTemplate> templates = find_templates(folders);
-  const auto found = std::ranges::find(templates, name, &FlowTemplate::name);
-  if (found != templates.end()) return *found;
-  std::vector<std::string> names;
-  for (const FlowTemplate& one : templates) names.push_back(one.name);
-  return fail(ErrorCode::not_found,
-              fmt::format("there is no template '{}'; there are: {}", name,
-                          names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
 }  // namespace orchid::flow

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "foundation/result.h"
-
 namespace orchid::flow {
 
 struct FlowTemplate {
@@ -21,9 +19,5 @@ struct FlowTemplate {
 /// is not there has none.
 [[nodiscard]] std::vector<FlowTemplate> find_templates(
     const std::vector<std::filesystem::path>& folders);
-
-/// Errors: `not_found`, with the names that there are.
-[[nodiscard]] Result<FlowTemplate> find_template(const std::vector<std::filesystem::path>& folders,
-                                                 const std::string& name);
 
 }  // namespace orchid::flow
