@@ -20,9 +20,12 @@ struct DashboardOptions {
   bool no_open = false;
 };
 
-bool has_display() {
-  return std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
 }
+
+bool has_display() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
 /// In the value of an attribute.
 std::string escaped(const std::string& text) {

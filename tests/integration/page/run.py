@@ -203,7 +203,7 @@ exit "$OPENER_STATUS"
 def dashboard(site, folder, status=0, display=":99"):
     """As somebody before a display, with an opener that writes down what it is asked for, and that ends with `status`."""
     without = {name: value for name, value in site.environment.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    environment = {**without, **({"DISPLAY": display} if display else {}), "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock",
+    environment = {**without, "DISPLAY": display, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock",
                    "PATH": f"{folder}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(folder), "OPENED": str(folder / "opened"), "OPENER_STATUS": str(status)}
     return subprocess.run([PROGRAMS / "orchid", "dashboard", "--url", address(site)], env=environment, cwd=folder, capture_output=True, text=True,
                           timeout=COMMAND_TIMEOUT_S, stdin=subprocess.DEVNULL, check=True)
