@@ -1,13 +1,10 @@
 #!/usr/bin/python3
 """run.py PROGRAMS SOURCES [CASE...]: flows that were handed over: what their owner sees of them, and that each comes to one end, with no call made
 twice, whatever is killed meanwhile."""
-import collections
-import http.client
 import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,44 +12,16 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
-from processes import alive, expect, family, words_of  # noqa: E402
+from processes import expect  # noqa: E402
+from submitted_flows import (FLOW_DEADLINE_S, add_executor, ask, await_death, await_end, calls, deploy, flow, flow_processes,  # noqa: E402
+                             kill_flows, kill_gateway, state, submit)
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
 STRANGER = "nobody"
-FLOW_DEADLINE_S = 90
 PIECES = 24
 MANY = 10_000
 SUM = PIECES * (PIECES + 1)
-
-
-class Connection(http.client.HTTPConnection):
-    """To the gateway's socket, or over TCP where a token says who asks."""
-
-    def __init__(self, site, token=None):
-        super().__init__("orchid", timeout=COMMAND_TIMEOUT_S)
-        self.site, self.token = site, token
-
-    def connect(self):
-        if self.token is None:
-            self.sock = socket.socket(socket.AF_UNIX)
-            self.sock.settimeout(COMMAND_TIMEOUT_S)
-            self.sock.connect(str(self.site.folder / "gateway.sock"))
-        else:
-            port = int(self.site.ready["urls"][0].rpartition(":")[2])
-            self.sock = socket.create_connection(("127.0.0.1", port), COMMAND_TIMEOUT_S)
-
-
-def ask(site, method, path, body=None, token=None, headers=None):
-    connection = Connection(site, token)
-    try:
-        more = {"Authorization": f"Bearer {token}"} if token else {}
-        connection.request(method, path, json.dumps(body) if body is not None else None, {**more, **(headers or {})})
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        return answer.status, (json.loads(text) if text.startswith(("{", "[")) else text)
-    finally:
-        connection.close()
 
 
 def of_map(each, more=""):
@@ -61,58 +30,9 @@ def of_map(each, more=""):
             f"edges: [{{from: n, to: work.n}}, {{from: work, to: total}}]\noutputs: {{r: total}}\n")
 
 
-def flow(site, name, text):
-    path = site.folder / f"{name}.yaml"
-    path.write_text(text)
-    return path
-
-
-def submit(site, path, *words, n=PIECES):
-    return site.orchid("flow", "submit", path, "--input", f"n={n}", *words).stdout.strip()
-
-
-def state(site, flow_id):
-    return site.document("flow", "show", flow_id)
-
-
-def await_end(site, flow_id, wanted="done"):
-    ended = wait_for(lambda: state(site, flow_id), lambda one: one["state"] in ("done", "failed", "cancelled"), f"flow {flow_id} has ended",
-                     site.said, FLOW_DEADLINE_S)
-    same(f"state of {flow_id} ({ended.get('message')})", ended["state"], wanted)
-    return ended
-
-
 def await_pieces(site, flow_id, count):
     wait_for(lambda: next(node["done"] for node in state(site, flow_id)["nodes"] if node["node"] == "work"), lambda done: done >= count,
              f"{count} pieces of {flow_id} are done", site.said)
-
-
-def calls(site):
-    """How often each entry was called: invocations by entry, as long as the gateway remembers them."""
-    status, document = ask(site, "GET", "/v1/invocations?limit=1000")
-    same("status of the invocations", status, 200)
-    return collections.Counter(f"{one['function']}.{one['entry']}" for one in document["invocations"])
-
-
-def flow_processes(site):
-    return [pid for pid in family(site.process.pid) if words_of(pid)[0].endswith("/orchid-flows")]
-
-
-def kill_flows(site):
-    for pid in flow_processes(site):
-        os.kill(pid, signal.SIGKILL)
-        wait_for(lambda pid=pid: alive(pid), lambda yes: not yes, "the process of the flows has ended", site.said)
-
-
-def kill_gateway(site, also_flows=False):
-    flows = flow_processes(site)
-    if also_flows:
-        kill_flows(site)
-    site.process.kill()
-    site.process.wait(COMMAND_TIMEOUT_S)
-    for pid in flows:
-        wait_for(lambda pid=pid: alive(pid), lambda yes: not yes, "the process of the flows ends with the gateway", site.said)
-    site.start()
 
 
 def kill_all(site):
@@ -126,7 +46,7 @@ def kill_all(site):
     site.executors[0].wait(COMMAND_TIMEOUT_S)
     site.executors.clear()
     for pid in flows:
-        wait_for(lambda pid=pid: alive(pid), lambda yes: not yes, "the process of the flows has ended", site.said)
+        await_death(site, pid)
     site.start()
     site.add_executor("again")
 
@@ -141,8 +61,8 @@ def kill_executor(site):
 def submitted_and_forgotten(site):
     path = flow(site, "first", of_map("slowly"))
     before = calls(site)
-    flow_id = submit(site, path, "--key", "first")
-    same("the same key", submit(site, path, "--key", "first"), flow_id)
+    flow_id = submit(site, path, "--key", "first", n=PIECES)
+    same("the same key", submit(site, path, "--key", "first", n=PIECES), flow_id)
     listed = site.document("flow", "list")["flows"]
     same("the list", [one["id"] for one in listed], [flow_id])
     watched = site.orchid("flow", "watch", flow_id)
@@ -167,7 +87,7 @@ def killed(site, name, kill, points):
     """One outcome, and each call once, however often somebody is killed."""
     path = flow(site, name, of_map("slowly"))
     before = calls(site)
-    flow_id = submit(site, path)
+    flow_id = submit(site, path, n=PIECES)
     watch = subprocess.Popen([PROGRAMS / "orchid", "flow", "watch", flow_id],
                              env={**site.environment, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"}, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -238,7 +158,7 @@ def a_node_that_fails_stops_the_flow(site):
     await_end(site, flow_id, "failed")
     mended = site.folder / "mended.cpp"
     mended.write_text((HERE / "steps.cpp").read_text().replace("number == 5", "number == 99"))
-    deploy(site, mended)
+    deploy(site, mended, "steps")
     kill_flows(site)
     site.orchid("flow", "retry", flow_id)
     await_end(site, flow_id)
@@ -327,7 +247,7 @@ def templates(_):
 
 def tenants_do_not_see_each_other(site):
     token = next((site.folder / "g/tokens").iterdir()).read_text().strip()
-    mine = submit(site, flow(site, "mine", of_map("slowly")))
+    mine = submit(site, flow(site, "mine", of_map("slowly")), n=PIECES)
     same("a stranger's list", ask(site, "GET", "/v1/flows", token=token), (200, {"flows": []}))
     same("a stranger sees", ask(site, "GET", f"/v1/flows/{mine}", token=token)[0], 404)
     same("a stranger deletes", ask(site, "DELETE", f"/v1/flows/{mine}", token=token)[0], 404)
@@ -433,17 +353,9 @@ def many_nodes(site):
     same("nodes that are neither all nor none", ask(site, "GET", f"{path}?nodes=some")[0], 400)
 
 
-def deploy(site, source):
-    module = site.folder / "steps.orc"
-    site.orchid("build", source, "-o", module)
-    site.orchid("deploy", module, "--name", "steps")
-
-
 def with_functions(site):
-    site.add_executor("flows")
-    wait_for(lambda: [executor["state"] for host in site.document("hosts")["hosts"] for executor in host["executors"]], bool,
-             "an executor is there", site.said)
-    deploy(site, HERE / "steps.cpp")
+    add_executor(site, "flows")
+    deploy(site, HERE / "steps.cpp", "steps")
 
 
 CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,

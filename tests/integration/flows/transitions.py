@@ -1,0 +1,351 @@
+#!/usr/bin/python3
+"""transitions.py PROGRAMS [CASE...]: a small flow whose processes are killed at each of its transitions. Its calls last until the test lets them
+pass, one after the other, so that each point is met: the flow has heard of a call's end, or has not yet, or has written it down and asked for
+nothing that follows from it. Each time it is done, with its result, and each of its calls was made once."""
+import collections
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from comparisons import same  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
+from processes import expect  # noqa: E402
+from submitted_flows import (FLOW_DEADLINE_S, add_executor, ask, await_death, connection_to, deploy, flow_processes, kill_flows,  # noqa: E402
+                             kill_gateway)
+
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+HERE = pathlib.Path(__file__).resolve().parent
+THOUSANDS = itertools.count(1)  # of each flow's values
+ATTEMPTS = 5  # to meet a point that the gateway may not have reached
+ANSWER_PATIENCE_S = 5
+
+FLOW = """flow: small
+inputs: {n: u64}
+nodes:
+  begun: {kind: call, function: gated.begin}
+  work: {kind: map, takes: [n], partition: {function: gated.pieces, takes: [n]}, each: gated.piece}
+  total: {kind: reduce, function: gated.join, fan: 2}
+  walked: {kind: iterate, function: gated.walk, steps: 2}
+  last: {kind: call, function: gated.finish}
+edges:
+  - {from: n, to: begun}
+  - {from: begun, to: work.n}
+  - {from: work, to: total}
+  - {from: total, to: walked}
+  - {from: walked, to: last}
+outputs: {r: last}
+"""
+NODES = ("begun", "work", "total", "walked", "last")
+# The calls in the order in which they are let pass: their entry and value.
+CALLS = (("begin", 0), ("pieces", 0), ("piece", 1), ("piece", 2), ("piece", 3), ("join", 11), ("join", 13), ("join", 23), ("walk", 36),
+         ("walk", 236), ("walk", 436), ("finish", 636))
+RESULT = 636
+
+
+class Journal:
+    """What is on disk of the flows of the user of this test."""
+
+    def __init__(self, site):
+        self.site, self.folder = site, site.folder / "g" / "flows" / str(os.geteuid())
+
+    def rows(self, query, *values):
+        """Of a copy: the process has the file for itself, and may be writing. Nothing: it was."""
+        copy = self.site.folder / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for path in self.folder.glob("flows.db*"):
+            shutil.copy(path, copy)
+        with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(sqlite3.connect(copy / "flows.db")) as database:
+            return database.execute(query, values).fetchall()
+        return None
+
+    def flows(self):
+        """The ids by the keys."""
+        return dict(self.rows("SELECT key, id FROM flows") or [])
+
+    def has_heard(self, flow_id, count):
+        """The ends of so many calls; of a flow that is done there are none left."""
+        query = "SELECT count(events.flow) = ? OR done IS NOT NULL FROM flows LEFT JOIN events ON events.flow = id AND kind = 0 WHERE id = ?"
+        return self.rows(query, count, flow_id) == [(1,)]
+
+    def left_of(self, flow_id):
+        """Where there is something of it."""
+        tables = {"flows": "id", "events": "flow", "plans": "flow"}
+        return [table for table, column in tables.items() if self.rows(f"SELECT count(*) FROM {table} WHERE {column} = ?", flow_id) != [(0,)]]
+
+
+class Small:
+    """One flow; `base` is in all of its values."""
+
+    def __init__(self, site):
+        self.site, self.base = site, 1000 * next(THOUSANDS)
+        self.passed = self.heard = 0  # calls, and the flow's changes
+        self.submission = {"document": FLOW, "inputs": {"n": self.base}}
+        self.key = f"small-{self.base}"
+        self.header = {"Idempotency-Key": self.key}
+        self.id = None
+
+    def submit(self):
+        status, document = wait_for(lambda: ask(self.site, "POST", "/v1/flows", self.submission, headers=self.header), lambda one: one[0] != 503,
+                                    "somebody takes the flow", self.site.said)
+        expect(status in (200, 201), f"it is submitted: {status} {document}\n{self.site.said()}")
+        self.id = document["id"]
+        return self
+
+    def document(self):
+        """When somebody answers for it."""
+        return wait_for(lambda: ask(self.site, "GET", f"/v1/flows/{self.id}"), lambda one: one[0] != 503, "somebody knows the flow",
+                        self.site.said)[1]
+
+    def invocations(self):
+        status, document = ask(self.site, "GET", f"/v1/invocations?limit=1000&key={self.id}-")
+        same("status of the invocations", status, 200)
+        return document["invocations"]
+
+    def ended(self):
+        return [one for one in self.invocations() if one["state"] == "done"]
+
+    def open(self, name):
+        """The gateway may know again only after a while which data there is."""
+        wait_for(lambda: ask(self.site, "PUT", f"/v1/data/{name}", "open"), lambda one: one[0] == 201, f"{name} is there", self.site.said)
+
+    def delete(self):
+        same("it is deleted", ask(self.site, "DELETE", f"/v1/flows/{self.id}")[0], 204)
+        same("what is left of it on disk", Journal(self.site).left_of(self.id), [])
+
+    def let_pass(self):
+        """The next call; until it has ended."""
+        entry, value = CALLS[self.passed]
+        self.open(f"{entry}-{self.base + value}")
+        self.passed += 1
+        wait_for(lambda: len(self.ended()), lambda count: count == self.passed, f"call {self.passed} has ended", self.site.said)
+
+    def settle(self):
+        """Until the flow has heard of something since the last time, and has asked for all that follows from it."""
+        def is_settled(found):
+            document, made = found
+            wanted = {f"{self.id}-{number}" for node in document["nodes"] for number in node["calls"]}
+            return document["sequence"] > self.heard and wanted == {call["idempotency_key"] for call in made}
+        document, _ = wait_for(lambda: (self.document(), self.invocations()), is_settled, f"the end of call {self.passed} is heard of",
+                               self.site.said)
+        self.heard = document["sequence"]
+        return document
+
+    def go_to(self, point):
+        """Until so many calls have ended; the flow's document then."""
+        document = self.settle()
+        while self.passed < point:
+            self.let_pass()
+            document = self.settle()
+        return document
+
+    def await_result(self):
+        self.open(f"all-{self.base // 1000}")
+        ended = wait_for(self.document, lambda one: one["state"] != "running", "it has ended", self.site.said, FLOW_DEADLINE_S)
+        same(f"its end ({ended.get('message')})", ended["state"], "done")
+        same("its result", ask(self.site, "GET", f"/v1/flows/{self.id}/outputs"), (200, {"r": self.base + RESULT}))
+        log = ask(self.site, "GET", f"/v1/flows/{self.id}/logs")[1]
+        same("how often each node is done", collections.Counter(line.split()[1] for line in log.splitlines() if ": done" in line),
+             {f"{node}:": 1 for node in NODES})
+
+    def end_well(self, before):
+        """From wherever it is. `before`: its calls then. How often each was started, by its key."""
+        self.await_result()
+        made = {one["id"]: one for one in self.invocations()}
+        same("its calls", collections.Counter(one["entry"] for one in made.values()), collections.Counter(entry for entry, _ in CALLS))
+        same("their outcomes", {one["outcome"] for one in made.values()}, {"ok"})
+        expect(made.keys() >= {one["id"] for one in before}, f"those that were made are found again: {before}, {made}")
+        for one in before:
+            if one["state"] == "done":
+                same("one that had ended", made[one["id"]], one)
+        return {one["idempotency_key"]: one["attempt"] for one in made.values()}
+
+
+def stop_flows(site):
+    """It is to be killed within a second: the gateway takes a process that stands still for lost."""
+    process, = flow_processes(site)
+    os.kill(process, signal.SIGSTOP)
+    return process
+
+
+def await_requests(site, process, are_there=True):
+    """Of the gateway, that the process has not taken."""
+    inode = os.readlink(f"/proc/{process}/fd/3").strip("socket:[]")
+
+    def bytes_waiting():
+        done = subprocess.run(["ss", "--unix", "--all", "--no-header"], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=True)
+        return sum(int(fields[2]) for fields in map(str.split, done.stdout.splitlines()) if fields[5] == inode)
+    wait_for(bytes_waiting, lambda count: (count > 0) == are_there, f"requests of the gateway are {'there' if are_there else 'taken'}", site.said)
+
+
+@contextlib.contextmanager
+def asked_and_unheard(site, method, path, body=None, headers=None):
+    """A request whose answer nobody reads."""
+    with contextlib.closing(connection_to(site)) as connection:
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers or {})
+        yield
+
+
+def within(seconds, condition):
+    give_up = time.monotonic() + seconds
+    while not condition() and time.monotonic() < give_up:
+        time.sleep(0.02)
+    return condition()
+
+
+def kill(site, process):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    await_death(site, process)
+
+
+def restart(site, process):
+    """The gateway, which stands still, and the process of the flows."""
+    kill(site, process)
+    site.process.kill()
+    site.process.wait(COMMAND_TIMEOUT_S)
+    site.start()
+
+
+def each_call_is_made_once(small, before):
+    same("how often each was started", set(small.end_well(before).values()), {1})
+    small.delete()
+
+
+def killed_when_it_has_heard(site):
+    """It is as it was: nothing has happened meanwhile."""
+    for point in range(len(CALLS) + 1):
+        small = Small(site).submit()
+        seen = small.go_to(point)
+        before = small.invocations()
+        kill_flows(site)
+        same(f"the flow after {point} calls", small.document(), seen)
+        each_call_is_made_once(small, before)
+
+
+def killed_before_it_hears(site):
+    for point in range(len(CALLS)):
+        small = Small(site).submit()
+        small.go_to(point)
+        process = stop_flows(site)
+        small.let_pass()
+        before = small.invocations()
+        kill(site, process)
+        each_call_is_made_once(small, before)
+
+
+def killed_with_the_gateway_when_it_has_heard(site):
+    for point in (0, 3, 8, len(CALLS)):
+        small = Small(site).submit()
+        seen = small.go_to(point)
+        before = small.invocations()
+        kill_gateway(site, also_flows=True)
+        same(f"the flow after {point} calls", small.document(), seen)
+        under_way = {one["idempotency_key"] for one in before if one["state"] != "done"}
+        again = {key for key, attempt in small.end_well(before).items() if attempt > 1}
+        expect(again <= under_way, f"only those whose worker was lost with the gateway are started again: {again}, and not {under_way}")
+        small.delete()
+
+
+def killed_with_the_gateway_before_it_asks(site):
+    """What follows from a call's end was not asked of the gateway."""
+    for point in (0, 1, 4, 8, 11):
+        for _ in range(ATTEMPTS):
+            small = Small(site).submit()
+            small.go_to(point)
+            before = hears_and_cannot_ask(site, small)
+            if before:
+                break
+            small.delete()
+        expect(before, f"the point is met after {point} calls")
+        same("how often each was started", set(small.end_well(before).values()), {1})
+        small.delete()
+
+
+def hears_and_cannot_ask(site, small):
+    """The gateway stands still from when it has answered. Its calls then; nothing: it stood still before it had answered."""
+    journal = Journal(site)
+    process = stop_flows(site)
+    small.let_pass()
+    before = small.invocations()
+    site.process.send_signal(signal.SIGSTOP)
+    os.kill(process, signal.SIGCONT)
+    if not within(ANSWER_PATIENCE_S, lambda: journal.has_heard(small.id, small.passed)):
+        site.process.send_signal(signal.SIGCONT)
+        return None
+    restart(site, process)
+    return before
+
+
+def submitted_twice(site, small, known):
+    """The same key: the flow that was on disk, and a new one if none was."""
+    small.submit()
+    expect(known in (None, small.id), f"the flow of the key is {known}: {small.id}")
+    same("all flows", [one["id"] for one in ask(site, "GET", "/v1/flows")[1]["flows"]], [small.id])
+    each_call_is_made_once(small, [])
+
+
+def killed_before_a_submission_is_looked_at(site):
+    small = Small(site)
+    process = stop_flows(site)
+    with asked_and_unheard(site, "POST", "/v1/flows", small.submission, small.header):
+        await_requests(site, process)
+        kill(site, process)
+    submitted_twice(site, small, None)
+
+
+def killed_while_a_submission_is_checked(site):
+    """The functions cannot be asked for: the gateway stands still."""
+    small = Small(site)
+    process = stop_flows(site)
+    with asked_and_unheard(site, "POST", "/v1/flows", small.submission, small.header):
+        await_requests(site, process)
+        site.process.send_signal(signal.SIGSTOP)
+        os.kill(process, signal.SIGCONT)
+        await_requests(site, process, are_there=False)
+        restart(site, process)
+    submitted_twice(site, small, None)
+
+
+def killed_when_a_submission_is_on_disk(site):
+    for kill_them in (kill_flows, lambda one: kill_gateway(one, also_flows=True)):
+        small = Small(site)
+        with asked_and_unheard(site, "POST", "/v1/flows", small.submission, small.header):
+            known = wait_for(lambda one=small: Journal(site).flows().get(one.key), bool, "it is on disk", site.said)
+            kill_them(site)
+        submitted_twice(site, small, known)
+
+
+def killed_before_it_hears_of_its_deletion(site):
+    """All of it is there."""
+    small = Small(site).submit()
+    seen = small.go_to(3)
+    before = small.invocations()
+    process = stop_flows(site)
+    with asked_and_unheard(site, "DELETE", f"/v1/flows/{small.id}"):
+        await_requests(site, process)
+        kill(site, process)
+    same("the flow", small.document(), seen)
+    each_call_is_made_once(small, before)
+
+
+CASES = (killed_when_it_has_heard, killed_before_it_hears, killed_with_the_gateway_when_it_has_heard, killed_with_the_gateway_before_it_asks,
+         killed_before_a_submission_is_looked_at, killed_while_a_submission_is_checked, killed_when_a_submission_is_on_disk,
+         killed_before_it_hears_of_its_deletion)
+
+with gateway(PROGRAMS, {**os.environ}) as one:
+    add_executor(one, "flows")
+    deploy(one, HERE / "gated.cpp", "gated")
+    for case in CASES:
+        if len(sys.argv) == 2 or case.__name__ in sys.argv[2:]:
+            case(one)
+            print(f"{case.__name__}: ok", flush=True)
