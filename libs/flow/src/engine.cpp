@@ -147,6 +147,7 @@ void Engine::handle(const GoOn& /*event*/) {
   begun_ = true;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     NodeRun& run = nodes_[i];
+    run.remakes = 0;
     if (run.state == NodeState::done || outcome_ != FlowOutcome::running) continue;
     run.failures.clear();
     if (run.missing != 0) {

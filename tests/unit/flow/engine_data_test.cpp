@@ -294,6 +294,35 @@ TEST_CASE("data that the flow was given and that is lost ends it") {
   CHECK(run.engine().failure()->outcome == "data_lost");
 }
 
+TEST_CASE("data that is lost each time ends the flow, and who tries it again may lose as much") {
+  Run run(1);
+  const auto lose_each_time = [&run] {
+    unsigned losses = 0;
+    while (run.engine().outcome() == FlowOutcome::running) {
+      REQUIRE(losses < 20);
+      const StartCall call = run.take_first();
+      if (call.data.empty()) {
+        run.apply(run_call(call, run.store(), true));
+      } else {
+        ++losses;
+        run.apply(CallFailed{.call = call.call,
+                             .outcome = "data_lost",
+                             .message = "it made room for others",
+                             .lost = call.data});
+      }
+    }
+    return losses;
+  };
+  run.apply(Tick{});
+  CHECK(lose_each_time() == 9);
+  CHECK(run.engine().failure()->outcome == "data_lost");
+  run.apply(GoOn{});
+  CHECK(lose_each_time() == 9);
+  run.apply(GoOn{});
+  run.without_trouble();
+  CHECK(run.engine().outcome() == FlowOutcome::done);
+}
+
 TEST_CASE("data is not gathered") {
   const auto faults = faults_of(
       "flow: f\nfunctions: {cut: span<u64>(u64), make: data<u64>(u64)}\ninputs: {n: u64}\n"
