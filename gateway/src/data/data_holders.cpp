@@ -7,6 +7,17 @@
 #include "protocol/limits.h"
 
 namespace orchid::gateway {
+namespace {
+
+const char* why_dropped(DataEnd reason) {
+  if (reason == DataEnd::evicted)
+    return "it made room for others there (where that happens often, start the executor with a "
+           "larger --data-memory)";
+  if (reason == DataEnd::spoiled) return "its file there is not what was written";
+  return "its executor has dropped it";
+}
+
+}  // namespace
 
 bool DataCatalogue::AtExecutor::add(const DataObject& object) {
   if (!data.insert(object.id).second) return false;
@@ -335,10 +346,7 @@ void DataCatalogue::dropped(const ExecutorId& executor, DataId id, DataEnd reaso
     if (reason == DataEnd::expired && is_last)
       erase_expired(id, executor);
     else
-      lose_copy(id, executor,
-                reason == DataEnd::evicted   ? "it made room for others there"
-                : reason == DataEnd::spoiled ? "its file there is not what was written"
-                                             : "its executor has dropped it");
+      lose_copy(id, executor, why_dropped(reason));
     at_[executor].doomed.erase(id);
   }
   const auto now_there = at_.find(executor);
