@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "call_maker.h"
+#include "calls_left.h"
 #include "flow_book.h"
 #include "flow_journal.h"
 #include "flow_run/flow_templates.h"
@@ -127,6 +128,16 @@ int run(const Arguments& arguments) {
                arrivals.put(
                    ObjectsSeen{.flow = flow, .objects = flow::look_at_objects(client, objects)});
              });
+           },
+       .find_calls =
+           [&] {
+             looks.run([&client, &arrivals] {
+               arrivals.put(CallsFound{.calls = find_calls_left(client)});
+             });
+           },
+       .cancel_calls =
+           [&](std::vector<CallLeft> calls) {
+             looks.run([&client, calls = std::move(calls)] { cancel_calls(client, calls); });
            }},
       {.most_flows = arguments.flows, .keep = std::chrono::milliseconds(arguments.keep_ms)});
   if (auto restored = book.restore(); !restored) return cannot_start(restored.error());

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "calls_left.h"
 #include "flow/engine.h"
 #include "flow/optimiser.h"
 #include "flow_submission.h"
@@ -49,9 +50,14 @@ struct ObjectsSeen {
   std::string flow;
   std::vector<flow::ObjectSituation> objects;
 };
+/// Calls that the gateway had under way when this process began.
+struct CallsFound {
+  std::vector<CallLeft> calls;
+};
 /// There is nobody to run flows for.
 struct GatewayGone {};
-using Arrival = std::variant<Asked, Checked, CallEnded, HostsSeen, ObjectsSeen, GatewayGone>;
+using Arrival =
+    std::variant<Asked, Checked, CallEnded, HostsSeen, ObjectsSeen, CallsFound, GatewayGone>;
 
 /// Any thread puts in; one takes out. The gateway has at most 1024 requests under way, and no more
 /// calls end than are open.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "calls_left.h"
 #include "flow_run/flow_calls.h"
 
 namespace orchid::flows {
@@ -38,7 +39,7 @@ flow::CallFailed failure_of(const FlowCall& call, const Error& error) {
 
 InvokeOptions options_for(const FlowCall& call) {
   return {.deadline = call.deadline,
-          .idempotency_key = call.flow + "-" + std::to_string(call.number),
+          .idempotency_key = key_of_call(call.flow, call.number),
           .signature = call.signature,
           .host_kind = call.host_kind,
           .device = flow::wanted_device(call.device),

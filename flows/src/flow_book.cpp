@@ -50,6 +50,7 @@ Result<void> FlowBook::restore() {
       entry.suspended = restored.error().message;
     }
   }
+  if (parts_.find_calls) parts_.find_calls();
   return {};
 }
 
@@ -254,6 +255,7 @@ bool FlowBook::take(std::vector<Arrival> arrivals) {
     if (auto* checked = std::get_if<Checked>(&arrival)) handle(std::move(*checked));
     if (const auto* seen = std::get_if<HostsSeen>(&arrival)) see_hosts(*seen);
     if (auto* seen = std::get_if<ObjectsSeen>(&arrival)) see_objects(std::move(*seen));
+    if (auto* found = std::get_if<CallsFound>(&arrival)) see_calls(std::move(*found));
   }
   return true;
 }
@@ -299,6 +301,19 @@ void FlowBook::see_objects(ObjectsSeen seen) {
   if (entry == nullptr) return;
   entry->looks_at_objects = false;
   if (entry->run && entry->run->is_optimised()) entry->run->see_objects(std::move(seen.objects));
+}
+
+/// Whoever wrote down that a flow is cancelled, has failed or is deleted may have ended before its
+/// calls were stopped.
+void FlowBook::see_calls(CallsFound found) {
+  std::erase_if(found.calls, [this](const CallLeft& call) { return wants(call); });
+  if (!found.calls.empty()) parts_.cancel_calls(std::move(found.calls));
+}
+
+bool FlowBook::wants(const CallLeft& call) {
+  const Entry* entry = find(call.flow);
+  if (entry == nullptr || entry->record.done) return false;
+  return !entry->run || entry->run->open_calls().contains(call.number);
 }
 
 /// A decision is an event like others: on disk before it counts, so that whoever goes on from the

@@ -39,6 +39,10 @@ class FlowBook {
     std::function<void()> look_at_hosts{};
     /// The same of objects of a flow, by its id; arrives as `ObjectsSeen`.
     std::function<void(std::string, std::vector<DataId>)> look_at_objects{};
+    /// Looks elsewhere for calls that the process before this one has left; arrives as
+    /// `CallsFound`. Then those that no flow wants are cancelled elsewhere.
+    std::function<void()> find_calls{};
+    std::function<void(std::vector<CallLeft>)> cancel_calls{};
   };
   struct Options {
     std::size_t most_flows = 100;                        // that have not ended
@@ -83,6 +87,8 @@ class FlowBook {
   [[nodiscard]] bool is_to_look_at_objects(const Entry& entry) const;
   void want_objects(Entry& entry);
   void see_objects(ObjectsSeen seen);
+  void see_calls(CallsFound found);
+  [[nodiscard]] bool wants(const CallLeft& call);
   void apply(Entry& entry, const JournalEvent& event);
   void start_calls(Entry& entry, const std::vector<std::uint64_t>& numbers);
   void suspend(Entry& entry, const std::string& why);

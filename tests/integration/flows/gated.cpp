@@ -21,11 +21,11 @@ bool is_there(orchid::Call& call, const std::string& name) {
   return orchid_data_open(call.handle(), name.c_str(), &bytes, &size) == ORCHID_OK;
 }
 
-/// Or until the call is to end.
+/// Whoever is cancelled meanwhile is killed.
 void wait(orchid::Call& call, const std::string& entry, std::uint64_t value) {
   const std::string own = entry + "-" + std::to_string(value);
   const std::string all = "all-" + std::to_string(value / thousand);
-  while (!call.should_stop() && !is_there(call, own) && !is_there(call, all))
+  while (!is_there(call, own) && !is_there(call, all))
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 

@@ -77,6 +77,9 @@ class Journal:
         query = "SELECT count(events.flow) = ? OR done IS NOT NULL FROM flows LEFT JOIN events ON events.flow = id AND kind = 0 WHERE id = ?"
         return self.rows(query, count, flow_id) == [(1,)]
 
+    def is_cancelled(self, flow_id):
+        return self.rows("SELECT count(*) FROM events WHERE flow = ? AND kind = 3", flow_id) == [(1,)]
+
     def left_of(self, flow_id):
         """Where there is something of it."""
         tables = {"flows": "id", "events": "flow", "plans": "flow"}
@@ -338,9 +341,53 @@ def killed_before_it_hears_of_its_deletion(site):
     each_call_is_made_once(small, before)
 
 
+def order_on_disk(site, is_on_disk, method, path):
+    """It has been written down, and nothing that follows: the gateway stands still."""
+    process = stop_flows(site)
+    with asked_and_unheard(site, method, path):
+        await_requests(site, process)
+        site.process.send_signal(signal.SIGSTOP)
+        os.kill(process, signal.SIGCONT)
+        wait_for(is_on_disk, bool, "it is on disk", site.said)
+        kill(site, process)
+        site.process.send_signal(signal.SIGCONT)
+
+
+def calls_are_stopped(site, small, count):
+    wait_for(small.invocations, lambda made: all(one["state"] == "done" for one in made), "its calls are stopped", site.said)
+    same("how they have ended", collections.Counter(one["outcome"] for one in small.invocations()), {"ok": small.passed, "cancelled": count})
+
+
+def killed_when_its_deletion_is_on_disk(site):
+    """Nothing of it is there, and its calls come to an end."""
+    small, journal = Small(site).submit(), Journal(site)
+    small.go_to(2)
+    files = sorted(path.name for path in journal.folder.iterdir())
+    order_on_disk(site, lambda: not journal.left_of(small.id), "DELETE", f"/v1/flows/{small.id}")
+    status = wait_for(lambda: ask(site, "GET", f"/v1/flows/{small.id}")[0], lambda status: status != 503, "somebody answers", site.said)
+    same("the flow", status, 404)
+    same("what is left of it on disk", journal.left_of(small.id), [])
+    same("the files", sorted(path.name for path in journal.folder.iterdir()), files)
+    calls_are_stopped(site, small, 3)
+
+
+def killed_when_its_cancellation_is_on_disk(site):
+    small = Small(site).submit()
+    small.go_to(2)
+    order_on_disk(site, lambda: Journal(site).is_cancelled(small.id), "POST", f"/v1/flows/{small.id}/cancel")
+    same("its state", small.document()["state"], "cancelled")
+    calls_are_stopped(site, small, 3)
+    before = small.ended()
+    same("it goes on", ask(site, "POST", f"/v1/flows/{small.id}/retry")[0], 200)
+    small.await_result()
+    same("its calls", collections.Counter(one["outcome"] for one in small.invocations()), {"ok": len(CALLS), "cancelled": 3})
+    expect(all(one in small.invocations() for one in before), "those that had ended are not made again")
+    small.delete()
+
+
 CASES = (killed_when_it_has_heard, killed_before_it_hears, killed_with_the_gateway_when_it_has_heard, killed_with_the_gateway_before_it_asks,
          killed_before_a_submission_is_looked_at, killed_while_a_submission_is_checked, killed_when_a_submission_is_on_disk,
-         killed_before_it_hears_of_its_deletion)
+         killed_before_it_hears_of_its_deletion, killed_when_its_deletion_is_on_disk, killed_when_its_cancellation_is_on_disk)
 
 with gateway(PROGRAMS, {**os.environ}) as one:
     add_executor(one, "flows")

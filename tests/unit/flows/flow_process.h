@@ -60,6 +60,11 @@ class Process {
                        seen.objects.push_back({.id = id, .bytes = 1'000, .hosts = {"a"}});
                      object_looks.push_back(wanted.size());
                      later_.emplace_back(std::move(seen));
+                   },
+               .find_calls = [this] { ++looks_for_calls; },  // the test brings them
+               .cancel_calls =
+                   [this](const std::vector<CallLeft>& unwanted) {
+                     for (const CallLeft& call : unwanted) cancelled.push_back(call.invocation);
                    }},
               options) {
     REQUIRE(book_.restore().has_value());
@@ -125,6 +130,12 @@ class Process {
   void end_all() {
     while (!calls.open.empty()) end_one();
   }
+  /// The gateway had them under way.
+  void find(std::vector<CallLeft> found) {
+    std::vector<Arrival> arrivals;
+    arrivals.emplace_back(CallsFound{.calls = std::move(found)});
+    bring(std::move(arrivals));
+  }
   void pass(std::chrono::milliseconds time) {
     clock.time += time;
     bring({});
@@ -134,8 +145,10 @@ class Process {
   std::string needs{};                              // the same
   std::map<std::string, std::string> signatures{};  // of functions of the test's own
   std::vector<flow::HostSituation> hosts{};
-  unsigned looks = 0;                       // at them
+  unsigned looks = 0;  // at them
+  unsigned looks_for_calls = 0;
   std::vector<std::size_t> object_looks{};  // at so many each time
+  std::vector<std::string> cancelled{};     // invocations
   StillClock clock;
   HeldCalls calls;
   std::map<std::uint64_t, Answer> answers;
