@@ -40,6 +40,9 @@ double element(std::uint64_t number, orchid::Data<double> values) {
 }
 ORCHID_FUNCTION(element)
 
+std::uint64_t eight_times(orchid::Data<double> values) { return 8 * values.size(); }
+ORCHID_FUNCTION(eight_times)
+
 double total(orchid::Data<double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
