@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "orchid/step.hpp"
 
@@ -15,39 +16,71 @@ void pass(std::chrono::milliseconds time) {
   }
 }
 
+/// On this host or another one.
+bool is_there(orchid::Call& call, const std::string& name) {
+  const void* bytes = nullptr;
+  std::uint64_t size = 0;
+  const std::int32_t status = orchid_data_open(call.handle(), name.c_str(), &bytes, &size);
+  return status == ORCHID_OK || status == ORCHID_DATA_ELSEWHERE;
+}
+
+/// What a walk has come to.
+struct Place {
+  std::uint64_t steps = 0;
+  std::uint64_t number = 0;
+
+  /// Takes some milliseconds.
+  void step(std::uint64_t base) {
+    pass(std::chrono::milliseconds(10));
+    number = number * multiplier + base;
+    ++steps;
+  }
+  [[nodiscard]] std::optional<orchid::NewData<std::uint64_t>> as_data(orchid::Call& call) const {
+    auto room = orchid::Room<std::uint64_t>::create(call, 2);
+    if (!room) return std::nullopt;
+    room->span()[0] = steps;
+    room->span()[1] = number;
+    return room->as_result(2);
+  }
+};
+
 }  // namespace
 
 /// What a walk begins with: no steps, and a number.
 std::optional<orchid::NewData<std::uint64_t>> start(orchid::Call& call, std::uint64_t number) {
-  auto room = orchid::Room<std::uint64_t>::create(call, 2);
-  if (!room) return std::nullopt;
-  room->span()[0] = 0;
-  room->span()[1] = number;
-  return room->as_result(2);
+  return Place{.steps = 0, .number = number}.as_data(call);
 }
 ORCHID_FUNCTION(start)
 
-/// Steps of a few milliseconds each, until there are `wanted` in all. `base` is looked at only.
+/// Until there are `wanted` steps in all. `base` is looked at only.
 std::optional<orchid::Stepped<orchid::NewData<std::uint64_t>>> walk(
     orchid::Call& call, orchid::StepBudget budget, orchid::Data<std::uint64_t> state,
     orchid::Data<std::uint64_t> base, std::uint64_t wanted) {
   orchid::Stepper stepper(call, budget);
-  std::uint64_t steps = state[0];
-  std::uint64_t number = state[1];
+  Place place{.steps = state[0], .number = state[1]};
   do {
-    pass(std::chrono::milliseconds(10));
-    number = number * multiplier + base[1];
-    ++steps;
-  } while (steps < wanted && stepper.next());
-  auto room = orchid::Room<std::uint64_t>::create(call, 2);
-  if (!room) return std::nullopt;
-  room->span()[0] = steps;
-  room->span()[1] = number;
-  const auto result = room->as_result(2);
+    place.step(base[1]);
+  } while (place.steps < wanted && stepper.next());
+  const auto result = place.as_data(call);
   if (!result) return std::nullopt;
-  return stepper.give(*result, steps >= wanted);
+  return stepper.give(*result, place.steps >= wanted);
 }
 ORCHID_FUNCTION(walk)
+
+/// Until there is a data object of that name.
+std::optional<orchid::Stepped<orchid::NewData<std::uint64_t>>> walk_until(
+    orchid::Call& call, orchid::StepBudget budget, orchid::Data<std::uint64_t> state,
+    orchid::Data<std::uint64_t> base, std::string name) {
+  orchid::Stepper stepper(call, budget);
+  Place place{.steps = state[0], .number = state[1]};
+  do {
+    place.step(base[1]);
+  } while (stepper.next());
+  const auto result = place.as_data(call);
+  if (!result) return std::nullopt;
+  return stepper.give(*result, is_there(call, name));
+}
+ORCHID_FUNCTION(walk_until)
 
 std::uint64_t number_of(orchid::Data<std::uint64_t> state) { return state[1]; }
 ORCHID_FUNCTION(number_of)
