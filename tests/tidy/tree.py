@@ -6,7 +6,7 @@ import re
 
 CODE = (".cpp", ".h", ".hpp", ".c")
 SCRIPTS = (".py", ".sh")
-FOLDERS = ("libs", "gateway", "executor", "scheduler-plugin", "functions", "sdk", "cli", "tests", "benchmarks", "cmake", "dev.d",
+FOLDERS = ("libs", "gateway", "executor", "flows", "scheduler-plugin", "functions", "sdk", "cli", "tests", "benchmarks", "cmake", "dev.d",
            ".ci", "docs", "packaging", "containers")
 SKIPPED_PARTS = ("build", "__pycache__", "node_modules")
 

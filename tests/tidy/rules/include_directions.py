@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "sdk/flow": ["libs/foundation", "libs/protocol", "libs/module", "libs/flow", "libs/function_abi", "sdk"],
     "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "libs/flow", "libs/optimiser", "sdk", "sdk/flow", "scheduler-plugin/pilot", "scheduler-plugin/placement",
             "scheduler-plugin/share", "executor/topology"],
-    "flows": ["libs/foundation", "libs/database", "libs/protocol", "libs/module", "libs/flow", "libs/sandbox", "sdk"],
+    "flows": ["libs/foundation", "libs/database", "libs/protocol", "libs/module", "libs/flow", "libs/sandbox", "sdk", "sdk/flow"],
     "functions": ["libs/function_abi"],
     # A program that calls a function stands beside it, and is a user of the SDK like any other. What becomes bitcode is not in there.
     "functions/blackscholes/offload": ["libs/function_abi", "sdk"],
