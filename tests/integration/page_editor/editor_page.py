@@ -120,6 +120,13 @@ class EditorPage:
     def focus(self):
         return self.script("const one = document.activeElement; return one.dataset.key || one.id || one.tagName")
 
+    def form(self):
+        """The title of the form of what is chosen."""
+        return self.script("return document.querySelector('#panel h2').textContent")
+
+    def await_form(self, title):
+        self.wait(lambda: self.form() == title, f"the form is '{title}'")
+
     def await_text(self, part):
         self.wait(lambda: part in self.text(), f"'{part}' is in the text")
 
@@ -179,6 +186,14 @@ class EditorPage:
     def click_on(self, key):
         self.settle()
         self.element(key).click()
+
+    def click_beside(self, identity):
+        """In the corner of an element, where no box is."""
+        self.settle()
+        x, y = self.script("const {right, bottom} = document.getElementById(arguments[0]).getBoundingClientRect(); return [right - 4, bottom - 4]", identity)
+        actions = ActionChains(self.driver)
+        actions.w3c_actions.pointer_action.move_to_location(int(x), int(y)).click()
+        actions.perform()
 
     def drag(self, begin, end):
         """With the mouse, from the circle of one to that of the other."""

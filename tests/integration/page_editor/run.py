@@ -229,9 +229,9 @@ def where_and_how(page):
     page.await_text("twice: {kind: call, function: steps.slowly, constraints: {kind: cpu}}   # beside it")
     page.fill("panel-constraints-cluster", "north")
     page.await_text("constraints: {kind: cpu, cluster: north}}   # beside it")
-    page.open()  # the form of the flow, as nothing is chosen
     page.settle()
-    page.fill("panel-flow-optimise", "speed, granularity", back=True)
+    page.press(Keys.ESCAPE, Keys.ESCAPE)  # the picture, and the form of the flow
+    page.fill("panel-flow-optimise", "speed, granularity")
     page.await_text("optimise:\n  - speed\n  - granularity\n")
     page.await_verdict("good")
     same("no line has a fault", page.fault_lines(), [])
@@ -241,6 +241,40 @@ def where_and_how(page):
     page.fill("panel-flow-optimise", '["speed", {"power": {"watts": 300}}]', back=True)
     page.await_text("watts: 300")
     page.await_verdict("good")
+
+
+def back_to_the_flow(page, _):
+    """The form of the flow as a whole is there again after that of a node: by keys, and by a press beside the boxes."""
+    page.write(TWO_NODES)
+    page.await_box("node:total")
+    page.settle()
+    page.await_form("Flow")
+    page.tab_to("node:twice")
+    page.await_form("Node of kind call")
+    page.press(Keys.ENTER, Keys.ESCAPE)
+    same("from the node's form", page.focus(), "node:twice")
+    page.press(Keys.ESCAPE)
+    page.await_form("Flow")
+    same("with the focus in it", page.focus(), "panel-name")
+    page.fill("panel-name", "renamed")
+    page.await_text("flow: renamed\n")
+    page.press(Keys.ESCAPE)
+    same("back where one was", page.focus(), "node:twice")
+    page.await_form("Node of kind call")
+    # An edge that was begun is given up first.
+    page.tab_to("s:twice")
+    page.press(Keys.ENTER)
+    page.wait(lambda: "An edge from 'twice'" in page.told(), "an edge is begun")
+    page.press(Keys.ESCAPE)
+    same("what is told of it", page.told(), "")
+    same("the focus", page.focus(), "s:twice")
+    same("the form", page.form(), "Node of kind call")
+    for place in ("canvas", "picture"):
+        page.click_on("node:total")
+        page.await_form("Node of kind call")
+        page.click_beside(place)
+        page.await_form("Flow")
+    same("what was chosen", page.script("return document.querySelectorAll('#canvas .selected').length"), 0)
 
 
 def hostile_words(page, site):
@@ -362,7 +396,7 @@ def without_a_gateway(page, site):
     page.wait(lambda: "does not answer" in page.told(), "that the gateway is away is told")
 
 
-CASES = [by_a_token, without_a_mouse, with_a_mouse, a_circle_is_refused, text_and_picture, undo_and_redo, faults_at_their_lines, forms, hostile_words,
+CASES = [by_a_token, without_a_mouse, with_a_mouse, a_circle_is_refused, text_and_picture, undo_and_redo, faults_at_their_lines, forms, back_to_the_flow, hostile_words,
          saved_and_kept, flows_as_nodes, own_templates, light_and_dark, many_nodes, without_a_gateway]
 
 

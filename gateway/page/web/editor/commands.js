@@ -93,9 +93,22 @@ export class Commands {
     return port?.edge && ((flow) => model.disconnect(flow, place, port.isOnly));
   }
 
+  /** Gives up the edge that was begun; false: there was none. */
   cancel() {
-    if (this.#selection.pending !== null) this.#tell("");
+    if (this.#selection.pending === null) return false;
+    this.#tell("");
     this.#selection.begin(null);
+    return true;
+  }
+
+  /** The form of the flow itself: in sight, or with the focus in it. */
+  selectFlow() { this.#selection.choose(null); }
+  openFlow() { this.#selection.open(null); }
+
+  /** From a form to what it is about, or to where somebody was before it. */
+  backToPicture() {
+    const { box, last } = this.#selection;
+    if (!this.#canvas.focus(box ?? last)) this.#canvas.root.querySelector("[data-key]")?.focus();
   }
 
   undo() { this.#step("undo", this.#session.canUndo); }

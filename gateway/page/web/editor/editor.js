@@ -72,7 +72,7 @@ function build(catalogue) {
   pointing(canvas, commands);
   session.addEventListener("refused", (event) => tell(event.detail, true));
   part("side").addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && selection.box) canvas.focus(selection.box);
+    if (event.key === "Escape") commands.backToPicture();
   });
   session.start();
   return commands;

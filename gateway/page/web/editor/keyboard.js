@@ -18,7 +18,8 @@ export function nearest(here, places, [dx, dy]) {
   return best;
 }
 
-/** `commands`: press(key), connect(from, to), select(key), open(key), remove(key), cancel(), undo(), redo(), save(), run(). */
+/** `commands`: press(key), connect(from, to), select(key), open(key), remove(key), cancel(), selectFlow(), openFlow(), undo(), redo(), save(),
+ * run(). */
 export function keyboard(root, commands) {
   root.addEventListener("keydown", (event) => {
     const key = event.target.dataset?.key;
@@ -27,7 +28,7 @@ export function keyboard(root, commands) {
     if (direction) move(root, event.target, direction);
     else if (event.key === "Enter" || event.key === " ") key.startsWith("s:") || key.startsWith("p:") ? commands.press(key) : commands.open(key);
     else if (event.key === "Delete" || event.key === "Backspace") commands.remove(key);
-    else if (event.key === "Escape") commands.cancel();
+    else if (event.key === "Escape") commands.cancel() || commands.openFlow();
     else return;
     event.preventDefault();
   });

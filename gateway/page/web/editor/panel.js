@@ -168,6 +168,6 @@ export class Panel {
       }),
       ...fieldsOfFlow(this.#catalogue.schema).map((field) => this.#field(field, model.own(flow, field.name), set(field.name), "flow-")),
       ...sentFiles(this.#session, this.#tell),
-      element("p", { class: "hint" }, "Choose a node, an input or an output in the picture to edit it here.")];
+      element("p", { class: "hint" }, "Choose a node, an input or an output in the picture to edit it here. Escape there, or a press beside them, leads back to this form.")];
   }
 }

@@ -1,10 +1,14 @@
-// pointing.js: mouse, pen and finger on the picture: press a box to choose it, draw from an output to a port to connect them.
+// pointing.js: mouse, pen and finger on the picture: press a box to choose it, or beside all boxes to choose the flow; draw from an output to a
+// port to connect them.
 
 /** `commands` as in keyboard.js. */
 export function pointing(canvas, commands) {
   const root = canvas.root;
   const keyAt = (event) => event.target.closest?.("[data-key]")?.dataset.key ?? null;
   let from = null;  // the source from which a wire is drawn
+  const beside = () => {
+    if (!commands.cancel()) commands.selectFlow();
+  };
   root.addEventListener("pointerdown", (event) => {
     const key = keyAt(event);
     from = key?.startsWith("s:") ? key.slice(2) : null;
@@ -19,7 +23,7 @@ export function pointing(canvas, commands) {
     canvas.wire(null);
     const begun = from;
     from = null;
-    if (key === null) return commands.cancel();
+    if (key === null) return begun === null ? beside() : commands.cancel();
     if (begun !== null && key !== `s:${begun}`) {
       if (key.startsWith("p:")) commands.connect(begun, key.slice(2));
       else if (key.startsWith("new:")) commands.connect(begun, "+");
@@ -28,4 +32,10 @@ export function pointing(canvas, commands) {
     return key.startsWith("s:") || key.startsWith("p:") ? commands.press(key) : commands.select(key);
   });
   root.addEventListener("pointerleave", () => canvas.wire(null));
+  // The drawing may be smaller than the place that it has.
+  root.parentElement.addEventListener("click", (event) => {
+    if (event.target !== root.parentElement) return;
+    if (from === null) beside();
+    from = null;
+  });
 }
