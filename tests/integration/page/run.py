@@ -16,56 +16,16 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, text_of, wait_for  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
+import flow_views  # noqa: E402
 import many_hosts  # noqa: E402
+import views  # noqa: E402
 from browser import browser  # noqa: E402
 from comparisons import expect_in, same  # noqa: E402
+from page_site import HOSTILE, address, ask, cookie_of, deploy, log_in, of_map, port_of, submit, token_of  # noqa: E402
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 STEPS = SOURCES / "tests/integration/flows/steps.cpp"
 HERE = pathlib.Path(__file__).resolve().parent
-PIECES = 80
-HOSTILE = "</title><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
-
-
-def port_of(site):
-    return int(next(url for url in site.ready["urls"] if "127.0.0.1" in url).rpartition(":")[2])
-
-
-def address(site, name="127.0.0.1"):
-    return f"http://{name}:{port_of(site)}"
-
-
-def token_of(site):
-    return (site.folder / "g/token").read_text().strip()
-
-
-def ask(site, method, path, body=None, **headers):
-    """Status, fields in lower case, and body."""
-    connection = http.client.HTTPConnection("127.0.0.1", port_of(site), timeout=COMMAND_TIMEOUT_S)
-    try:
-        fields = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, json.dumps(body) if body is not None else None, fields)
-        answer = connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode(errors="replace")
-    finally:
-        connection.close()
-
-
-def cookie_of(site):
-    """Of somebody who logs in without a browser."""
-    status, fields, _ = ask(site, "POST", "/v1/page/session", {"token": token_of(site)}, Origin=address(site))
-    same("status of a login", status, 204)
-    return fields["set-cookie"].partition(";")[0]
-
-
-def log_in(site, chrome, where="", name="127.0.0.1"):
-    chrome.open(f"{address(site, name)}/")
-    field = chrome.one("#token")
-    field.send_keys(token_of(site))
-    chrome.one(".login button").click()
-    chrome.await_some("header nav")
-    if where:
-        chrome.script("location.hash = arguments[0]", where)
 
 
 def restart(site):
@@ -80,18 +40,6 @@ def start_at(site, port):
     command = [PROGRAMS / "orchid-gateway", "--state", site.folder / "g", "--socket", site.folder / "gateway.sock",
                "--listen", f"127.0.0.1:{port}", "--config", site.folder / "gateway.toml"]
     site.process, site.ready = launch(command, site.environment, site.log)
-
-
-def submit(site, name, text, **inputs):
-    path = site.folder / f"{name}.yaml"
-    path.write_text(text)
-    return site.orchid("flow", "submit", path, *(word for key, value in inputs.items() for word in ("--input", f"{key}={value}"))).stdout.strip()
-
-
-def of_map(name="m", each="slowly"):
-    return (f"flow: {name}\ninputs: {{n: u64}}\nnodes:\n  work: {{kind: map, takes: [n], partition: {{function: steps.up_to, takes: [n]}}, "
-            f"each: steps.{each}}}\n  total: {{kind: reduce, function: steps.sum, fan: 8}}\n"
-            f"edges: [{{from: n, to: work.n}}, {{from: work, to: total}}]\noutputs: {{r: total}}\n")
 
 
 def files_have_their_fields(site, _):
@@ -235,49 +183,6 @@ def a_browser_is_asked_to_open_it(site, chrome):
     same("what was opened by then", (folder / "opened").read_text(), opened)
 
 
-def a_flow_changes_its_colours(site, chrome):
-    log_in(site, chrome)
-    flow = submit(site, "colours", of_map("colours"), n=PIECES)
-    chrome.script("location.hash = arguments[0]", f"flows/{flow}")
-    wait_for(lambda: chrome.count(".graph .node.running"), lambda count: count == 1, "a node runs", chrome.said)
-    same("the nodes that wait", chrome.count(".graph .node.waiting"), 1)
-    same("the edges", chrome.count(".graph .edge"), 1)
-    wait_for(lambda: chrome.count(".graph .node.done"), lambda count: count == 2, "all nodes are done", chrome.said, 60)
-    chrome.await_text(".state", "done, 2 of 2 nodes done")
-    chrome.await_text("pre.preview", str(PIECES * (PIECES + 1)))
-    chrome.script("document.querySelector('.graph .node').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
-    chrome.await_text(".details", f"{PIECES} of {PIECES}")
-    chrome.await_text("[aria-label='Calls of the node']", "steps.slowly")
-    chrome.await_text("[aria-label='Calls of the node']", os.uname().nodename)
-    chrome.script("document.querySelector(\"[aria-label='Calls of the node'] .row\").click()")
-    chrome.await_text(".details", "Output")
-    wait_for(lambda: chrome.texts(".details pre.preview"), lambda texts: texts and texts[0].isdigit(), "what the call gave is a number", chrome.said)
-    chrome.await_text("pre.log", "total: done")
-    chrome.await_text("[aria-label='Where the time of each node went']", "total")
-    wait_for(lambda: chrome.texts("[aria-label='Where the time of each node went'] th"), lambda names: names == ["work", "total"],
-             "where the time of each node went", chrome.said)
-    calls = chrome.script("return [...document.querySelectorAll('.worker-times .call title')].map((one) => one.textContent.split(':')[0])")
-    expect({"work", "total"} == set(calls), f"calls of both nodes are on workers: {calls}")
-
-
-def views_show_what_there_is(site, chrome):
-    site.orchid("invoke", "shows.markup")
-    log_in(site, chrome, "hosts")
-    chrome.await_text("[aria-label='Executors']", "connected")
-    chrome.script("location.hash = 'functions'")
-    chrome.await_text("[aria-label='Functions']", "steps")
-    chrome.script("location.hash = 'invocations'")
-    chrome.await_text("[aria-label='Invocations']", "shows.markup")
-    chrome.script("location.hash = 'leases'")
-    chrome.await_text("main", "Leases")
-    chrome.script("location.hash = 'pilots'")
-    chrome.await_text("main", "Nothing waits for workers")
-    chrome.script("location.hash = 'times'")
-    chrome.await_text("main", "call")
-    chrome.script("location.hash = 'overview'")
-    chrome.await_text(".charts", "Cores", 60)
-
-
 def a_site_of_many_hosts_is_shown(site, chrome):
     """More than this machine has: GPUs, a DPU, two clusters, batch jobs, a pilot, leases, and hours of samples."""
     log_in(site, chrome, "pilots")
@@ -288,34 +193,6 @@ def a_site_of_many_hosts_is_shown(site, chrome):
     many_hosts.pilots_are_shown(chrome)
     many_hosts.hours_are_shown(chrome)
     chrome.script("window.restored()")
-
-
-def data_of_a_flow_is_shown(site, chrome):
-    """The picture that an image pipeline made, and what is no picture as text, of which no more is asked for than is shown."""
-    edges = SOURCES / "functions/edges"
-    deploy(site, edges / "edges.cpp", "edges")
-    (site.folder / "image.pgm").write_bytes(b"P5\n96 64\n255\n" + bytes(255 if x < 48 else 0 for _ in range(64) for x in range(96)))
-    site.orchid("data", "put", "image", site.folder / "image.pgm")
-    flow = site.orchid("flow", "submit", edges / "edges.yaml", "--input", "image=image", "--input", "side=32").stdout.strip()
-    site.orchid("flow", "watch", flow)
-    log_in(site, chrome, f"flows/{flow}")
-    data = "[aria-label='Data among the outputs']"
-    chrome.await_some(f"{data} img")
-    wait_for(lambda: chrome.script(f"return document.querySelector(\"{data} img\").naturalWidth"), lambda width: width == 96, "the picture is whole",
-             chrome.said)
-    chrome.await_text(data, "png (d-")
-    (site.folder / "words").write_text(HOSTILE + "." * 3_000_000)
-    words = json.loads(site.orchid("data", "put", "words", site.folder / "words", "--json").stdout)["id"]
-    shown = chrome.later("""const done = arguments[1];
-        import('/page/data_preview.js').then(({dataPreview}) => dataPreview(arguments[0])).then((shown) => {
-          document.querySelector('main').append(shown.node);
-          const asked = performance.getEntriesByType('resource').filter((one) => one.name.endsWith(arguments[0]));
-          done([shown.node.tagName, shown.node.textContent, asked.map((one) => one.encodedBodySize)]);
-        }, (error) => done(['', String(error), []]));""", words)
-    same("what is no picture", shown[0], "PRE")
-    expect(shown[1].startswith(HOSTILE) and "in all" in shown[1], f"it is text: {shown[1][:200]}")
-    same("so much was asked for", shown[2], [64 * 1024])
-    same("what users wrote did something", chrome.script("return window.harmed === undefined"), True)
 
 
 def what_users_wrote_is_text(site, chrome):
@@ -505,30 +382,6 @@ def only_what_is_seen_is_in_the_document(site, chrome):
     chrome.await_text("[aria-label='Many']", "row 9999")
 
 
-def a_large_flow_is_drawn(site, chrome):
-    """The graph that the view of a flow uses, of a thousand nodes: laid out elsewhere, drawn whole, and changed node by node."""
-    log_in(site, chrome)
-    chrome.script("""import('/page/flow_graph.js').then(({FlowGraph}) => {
-          window.graph = new FlowGraph(() => {});
-          document.querySelector('main').prepend(window.graph.node);
-          const after = (n) => (n === 0 ? [] : [`n${Math.floor((n - 1) / 3)}`]);
-          window.graph.show([...Array(1000).keys()].map((n) => ({node: `n${n}`, kind: 'call', state: 'waiting', done: 0, total: 1, after: after(n)})));
-        });""")
-    wait_for(lambda: (chrome.count(".graph .node.waiting"), chrome.count(".graph .edge")), lambda counts: counts == (1000, 999), "the graph is drawn",
-             chrome.said)
-    places = chrome.script("return [...document.querySelectorAll('.graph .node')].map((node) => node.getAttribute('transform'))")
-    same("places of their own", len(set(places)), 1000)
-    chrome.script("window.graph.change({node: 'n999', kind: 'call', state: 'done', done: 1, total: 1})")
-    same("nodes that are done", chrome.count(".graph .node.done"), 1)
-    chrome.script("window.graph.close()")
-
-
-def deploy(site, source, name):
-    module = site.folder / f"{name}.orc"
-    site.orchid("build", source, "-o", module)
-    site.orchid("deploy", module, "--name", name)
-
-
 def with_functions(site):
     site.add_executor("page")
     wait_for(lambda: [executor["state"] for host in site.document("hosts")["hosts"] for executor in host["executors"]], bool, "an executor is there", site.said)
@@ -537,8 +390,8 @@ def with_functions(site):
 
 
 CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link,
-         a_browser_is_asked_to_open_it, a_flow_changes_its_colours, views_show_what_there_is, a_site_of_many_hosts_is_shown,
-         data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document, a_large_flow_is_drawn,
+         a_browser_is_asked_to_open_it, flow_views.a_flow_changes_its_colours, views.views_show_what_there_is, a_site_of_many_hosts_is_shown,
+         flow_views.data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document, flow_views.a_large_flow_is_drawn,
          another_site_does_nothing, a_logout_ends_events, sessions_end, a_token_is_taken_away, other_names,
          the_gateway_is_lost_and_comes_back]
 
