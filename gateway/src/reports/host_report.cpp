@@ -100,6 +100,19 @@ Json executor_json(const Executor& executor, const Leased& leased, const HostVie
   return json;
 }
 
+/// Those that a pilot has and cannot use are told among its faults.
+std::size_t gpus_of_jobs(const placement::Placement::HostView& placed,
+                         const std::vector<const Executor*>& executors) {
+  placement::CoreSet offered;
+  for (const Executor* executor : executors)
+    for (const OfferedGpu& gpu : executor->host.gpus)
+      if (executor->grant.job != 0 && gpu.index < placement::CoreSet::limit)
+        offered.insert(gpu.index);
+  placement::CoreSet kept = placed.gpus_of_jobs;
+  kept -= offered;
+  return kept.size();
+}
+
 Json host_json(const std::vector<const Executor*>& executors, const Capacity& capacity) {
   const HostDescription& host = executors.front()->host;
   Json json{{"boot_id", host.boot_id},           {"hostname", host.hostname},
@@ -118,6 +131,7 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
   json["gpus"] = gpus_json(placed->host.gpus);
   json["gpus_usable"] = placed->gpus_granted.size();
   json["gpus_leased"] = placed->gpus_leased.size();
+  json["gpus_of_jobs"] = gpus_of_jobs(*placed, executors);
   if (placed->watts) json["watts"] = *placed->watts;
   return json;
 }

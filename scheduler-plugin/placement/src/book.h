@@ -126,6 +126,8 @@ class Book {
   void remove_grant(SlotNumber number, LossList& losses);
   [[nodiscard]] std::optional<SlotNumber> ended(MonotonicTime now) const;
   [[nodiscard]] CoreSet gpus_of_model(const Slot& slot, std::uint32_t model) const;
+  /// Of the host, what jobs have and do not grant.
+  [[nodiscard]] CoreSet gpus_of_jobs(const HostEntry& host) const;
 
   // Leases.
   /// The worker's cores, GPUs and memory are free.

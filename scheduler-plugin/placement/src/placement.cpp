@@ -263,6 +263,7 @@ std::optional<Placement::HostView> Placement::host(const HostId& id) const {
                 .leased = entry.leased,
                 .gpus_granted = {},
                 .gpus_leased = entry.leased_gpus,
+                .gpus_of_jobs = state_->book.gpus_of_jobs(entry),
                 .grants = {}};
   for (const SlotNumber at : entry.slots) {
     const Slot& slot = state_->book.slot(at);

@@ -39,6 +39,17 @@ void Book::find_usable(const HostEntry& host, Slot& slot) const {
   if (slot.grant.job && !listed) slot.job_memory = granted_memory(host, *slot.grant.job);
 }
 
+CoreSet Book::gpus_of_jobs(const HostEntry& host) const {
+  CoreSet all;
+  for (const JobAllocation& job : host.jobs) {
+    CoreSet kept = job.gpus;
+    for (const SlotNumber number : host.slots)
+      if (const Slot& slot = slots_[number]; slot.grant.job == job.job) kept -= slot.grant.gpus;
+    all |= kept;
+  }
+  return all & host.gpus;
+}
+
 /// A job that has just begun grants before Slurm has been asked again: what others have left of the
 /// host's memory, as far as is known, is not what it was given.
 ByteCount Book::granted_memory(const HostEntry& host, const JobId& job) const {

@@ -12,7 +12,7 @@ def executor(name, cores, **more):
 
 def host(name, kind, cores, executors, **more):
     return {"boot_id": name, "hostname": name, "name": name, "kind": kind, "cluster": "", "drained": False, "cores": cores, "cores_usable": cores,
-            "cores_leased": 0, "gpus": [], "gpus_usable": 0, "gpus_leased": 0, "executors": executors, **more}
+            "cores_leased": 0, "gpus": [], "gpus_usable": 0, "gpus_leased": 0, "gpus_of_jobs": 0, "executors": executors, **more}
 
 
 PILOT = executor("pilot", 12, grant={"source": "pilot", "cluster": "north", "job": 4711, "node": "n1", "draining": False, "ends_in_ms": 90_000},
@@ -20,10 +20,10 @@ PILOT = executor("pilot", 12, grant={"source": "pilot", "cluster": "north", "job
 HOSTS = [
     # Of 16 cores batch jobs have 4, and workers 3.
     host("n1", "cpu", 16, [PILOT], cluster="north", cores_usable=12, cores_leased=3),
-    # Of four GPUs one cannot be used, and workers have two.
+    # Of six GPUs one cannot be used, batch jobs have two, and workers two.
     host("g1", "gpu", 8, [executor("gpu", 8, cores_leased=2, gpus=[0, 1, 2], gpus_leased=2, workers_ready=2,
                                    gpu_faults=[{"index": 3, "reason": "it has fallen off the bus"}])],
-         cluster="south", cores_leased=2, gpus=[{"index": index, "model": "H100"} for index in range(4)], gpus_usable=3, gpus_leased=2, watts=712.4),
+         cluster="south", cores_leased=2, gpus=[{"index": index, "model": "H100"} for index in range(6)], gpus_usable=3, gpus_leased=2, gpus_of_jobs=2, watts=712.4),
     host("d1", "dpu", 8, [executor("dpu", 8)], cluster="south", watts=37.0),
     host("away", "cpu", 8, [executor("away", 8)], drained=True),
 ]
@@ -42,11 +42,11 @@ CLUSTERS = [
 DEMAND = {"cores_wanted": 6, "wanted": [{"workers": 3, "lifetime_ms": 0, "constraints": {"host": "", "cluster": "south", "avoid_host": []}, "alternatives": [
     {"cores": 2, "memory_bytes": GIB, "gpus": 1, "gpu_model": "H100"}, {"cores": 4, "memory_bytes": 2 * GIB, "gpus": 0}]}]}
 LEASES = [
-    {"id": "ls-workers", "kind": "workers", "state": "active", "workers_wanted": 3, "crew": True, "cores_per_worker": 1, "memory_bytes": 4 * GIB,
+    {"id": "ls-workers", "kind": "workers", "state": "open", "workers_wanted": 3, "crew": True, "cores_per_worker": 1, "memory_bytes": 4 * GIB,
      "expires_in_ms": 60_000, "workers": [
          {"lease": "wl-1", "node": "g1", "cores": 1, "memory_bytes": 4 * GIB, "gpus": [0], "gpu_model": "H100"},
          {"lease": "wl-2", "node": "n1", "cores": 1, "memory_bytes": 4 * GIB, "gpus": [], "gpu_model": ""}]},
-    {"id": "ls-memory", "kind": "memory", "state": "active", "memory_bytes": 2 * GIB, "node": "d1", "expires_in_ms": 5_000},
+    {"id": "ls-memory", "kind": "memory", "state": "open", "memory_bytes": 2 * GIB, "node": "d1", "expires_in_ms": 5_000},
 ]
 ALL = {"cores": 40, "memory_bytes": 256 * GIB, "gpus": 4}
 SAMPLES = [
@@ -96,7 +96,7 @@ def hosts_are_shown(chrome):
         chrome.await_text(f"[aria-label='{table}']", words)
     same("hosts", rows_of(chrome, "Hosts"), {
         "n1": ["north", "cpu", "", "3 of 12", "8.0 GiB of 64.0 GiB", "", "", "1", ""],
-        "g1": ["south", "gpu", "", "2 of 8", "0 B of 64.0 GiB", "2 of 3 in use (H100)", "712 W", "1", "GPU 3: it has fallen off the bus"],
+        "g1": ["south", "gpu", "", "2 of 8", "0 B of 64.0 GiB", "2 of 3 in use (H100), 2 by batch jobs", "712 W", "1", "GPU 3: it has fallen off the bus"],
         "d1": ["south", "dpu", "", "0 of 8", "0 B of 64.0 GiB", "", "37 W", "1", ""],
         "away": ["", "cpu", "", "0 of 8", "0 B of 64.0 GiB", "", "", "1", "no new workers are placed there"]})
     same("their bars", bars_of(chrome, "Hosts"), [
@@ -114,7 +114,7 @@ def leases_are_shown(chrome):
     chrome.await_text("[aria-label='Leases']", "ls-memory")
     chrome.await_text("[aria-label='Workers']", "wl-2")
     same("leases", rows_of(chrome, "Leases"), {
-        "ls-workers": ["active", "2 of 3 workers, a crew", "1 cores, 4.0 GiB", "g1, n1", "1 min 0 s"], "ls-memory": ["active", "memory, 2.0 GiB", "", "d1", "5.0 s"]})
+        "ls-workers": ["open", "2 of 3 workers, a crew", "1 cores, 4.0 GiB", "g1, n1", "1 min 0 s"], "ls-memory": ["open", "memory, 2.0 GiB", "", "d1", "5.0 s"]})
     same("workers", rows_of(chrome, "Workers"), {
         "wl-1": ["ls-workers", "g1", "1", "4.0 GiB", "0 (H100)"], "wl-2": ["ls-workers", "n1", "1", "4.0 GiB", ""]})
 

@@ -58,6 +58,21 @@ TEST_CASE("cores of a job are its own share's, and nobody else's") {
   CHECK(cluster.place(1).empty());
 }
 
+TEST_CASE("GPUs of jobs are told, but for those that a job grants") {
+  const Host host = with_gpus(host_named("n1", 8), 4, "h100");
+  SmallCluster cluster({host});  // the local source: 0-3
+  Grant own = pilot(host, "pilot", {0}, JobId(7));
+  own.gpus = {0};
+  REQUIRE(cluster.placement.put_grant(own, start).has_value());
+  CHECK(cluster.placement.host(host.id)->gpus_of_jobs == CoreSet{});
+  (void)apply(cluster.placement,
+              allocation(host, {{.job = JobId(7), .cores = {0}, .gpus = {0, 1}},
+                                {.job = JobId(8), .cores = {4}, .gpus = {2, 9}}}));
+  const auto view = cluster.placement.host(host.id);
+  CHECK(view->gpus_of_jobs == CoreSet{1, 2});
+  CHECK(view->gpus_granted == CoreSet{0, 3});
+}
+
 TEST_CASE("what a displaced worker is still on is nobody's before it has been vacated") {
   const Host host = host_named("n1", 2);
   SmallCluster cluster({host});

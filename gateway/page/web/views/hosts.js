@@ -15,7 +15,8 @@ function cores(host) {
 function gpus(host) {
   const all = host.gpus || [];
   if (all.length === 0) return "";
-  return `${host.gpus_leased} of ${host.gpus_usable} in use (${[...new Set(all.map((gpu) => gpu.model))].join(", ")})`;
+  const jobs = host.gpus_of_jobs > 0 ? `, ${host.gpus_of_jobs} by batch jobs` : "";
+  return `${host.gpus_leased} of ${host.gpus_usable} in use (${[...new Set(all.map((gpu) => gpu.model))].join(", ")})${jobs}`;
 }
 
 function memory(host) {

@@ -100,7 +100,8 @@ class Placement {
     CoreSet granted;              // by any grant, and not another job's
     CoreSet leased;               // or being vacated
     CoreSet gpus_granted;
-    CoreSet gpus_leased;  // or being vacated
+    CoreSet gpus_leased;   // or being vacated
+    CoreSet gpus_of_jobs;  // what jobs have and do not grant
     std::vector<GrantId> grants;
   };
   [[nodiscard]] std::optional<HostView> host(const HostId& id) const;
