@@ -4,12 +4,12 @@ import { bar, element, svg } from "/page/dom.js";
 import { count, milliseconds } from "/page/format.js";
 import { PARTS } from "/page/invocation_book.js";
 import { timesOf } from "/page/invocation_details.js";
+import { Table } from "/page/table.js";
 
 const ROW = 20;
 const NAMES = 260;
 const LEAST_WIDTH = 600;
 const MOST_LANES = 200;
-const MOST_NODES = 200;
 const EACH_MS = 3000;  // the gateway is asked for a thousand calls at once
 const HUES = 12;
 
@@ -36,13 +36,22 @@ export class FlowCalls {
   constructor(id) {
     this.of = `/v1/flows/${encodeURIComponent(id)}`;
     this.id = id;
-    this.picture = svg("svg", { class: "worker-times", role: "img", "aria-label": "Nodes over workers" });
-    this.rows = element("table", { class: "where", "aria-label": "Where the time of each node went" });
+    this.picture = svg("svg", { class: "worker-times", role: "img", "aria-label": "Nodes over workers", on: {
+      pointerover: ({ target }) => {
+        if (target.matches(".call") && !target.firstChild) target.append(svg("title", {}, target.getAttribute("aria-label")));
+      },
+    } });
+    this.parts = new Table({ label: "Where the time of each node went", key: (one) => one.node, empty: "No call of a node has ended.", columns: [
+      { title: "Node", width: "14em", cell: (one) => one.node },
+      { title: "Time", width: "2fr", cell: (one) => bar(one.parts.map(([title, value]) => ({ class: title, value, title: `${title} (ms)` })), this.most) },
+      { title: "went to", width: "2fr", cell: (one) => one.parts.filter(([, value]) => value > 0)
+        .map(([title, value]) => `${title} ${milliseconds(value)}`).join(", ") },
+    ] });
     this.hint = element("p", { class: "hint" });
     const legend = element("p", { class: "legend" }, ...PARTS.flatMap((part) => [element("i", { class: part }), ` ${part} `]));
     this.scroll = element("div", { class: "scroll" }, this.picture);
     this.node = element("div", {}, element("h3", {}, "Nodes over workers"), this.scroll, element("h3", {}, "Where time went"), legend,
-      element("div", { class: "scroll" }, this.rows), this.hint);
+      this.parts.node, this.hint);
     this.open = true;
   }
 
@@ -88,8 +97,8 @@ export class FlowCalls {
     this.picture.replaceChildren(...shown.flatMap(([name, calls], place) => [
       svg("text", { x: 0, y: place * ROW + 14 }, name.length > 34 ? `${name.slice(0, 33)}…` : name),
       ...calls.map((call) => svg("rect", { class: `call hue-${call.hue}`, x: x(call.begin), y: place * ROW + 3,
-        width: Math.max(1, x(call.end) - x(call.begin)), height: ROW - 6, rx: 2 },
-      svg("title", {}, `${call.of}: ${call.function}.${call.entry}, ${call.outcome || call.state}, ${milliseconds((call.timings_ms || {}).run)}`))),
+        width: Math.max(1, x(call.end) - x(call.begin)), height: ROW - 6, rx: 2,
+        "aria-label": `${call.of}: ${call.function}.${call.entry}, ${call.outcome || call.state}, ${milliseconds((call.timings_ms || {}).run)}` })),
     ]));
   }
 
@@ -99,18 +108,15 @@ export class FlowCalls {
       if (!sums.has(call.of)) sums.set(call.of, new Map(PARTS.map((part) => [part, 0])));
       for (const part of timesOf(call).all) sums.get(call.of).set(part.title, sums.get(call.of).get(part.title) + part.value);
     }
-    const whole = (parts) => [...parts.values()].reduce((sum, value) => sum + value, 0);
-    const most = Math.max(0, ...[...sums.values()].map(whole));
-    this.rows.replaceChildren(...nodes.filter((node) => sums.has(node.node)).slice(0, MOST_NODES).map((node) => {
-      const parts = [...sums.get(node.node)];
-      return element("tr", {}, element("th", { scope: "row" }, node.node),
-        element("td", { class: "parts" }, bar(parts.map(([title, value]) => ({ class: title, value: Number(value.toFixed(3)), title: `${title} (ms)` })), most)),
-        element("td", {}, parts.filter(([, value]) => value > 0).map(([title, value]) => `${title} ${milliseconds(value)}`).join(", ")));
-    }));
+    const rows = nodes.filter((node) => sums.has(node.node))
+      .map(({ node }) => ({ node, parts: [...sums.get(node)].map(([title, value]) => [title, Number(value.toFixed(3))]) }));
+    this.most = Math.max(0, ...rows.map(({ parts }) => parts.reduce((sum, [, value]) => sum + value, 0)));
+    this.parts.show(rows);
   }
 
   close() {
     this.open = false;
     clearTimeout(this.due);
+    this.parts.close();
   }
 }

@@ -1,12 +1,18 @@
-// flow_graph.js: a flow as a graph. A worker lays it out, so that a large one does not hold up the page; when a node changes, only that
-// node's element does.
+// flow_graph.js: a flow as a graph. A worker lays it out, so that a large one does not hold up the page. The picture is made of tiles: when a node
+// changes, the browser draws its tile anew and no other one, and none that is out of sight.
 import { element, svg } from "/page/dom.js";
 
 const NODE = { width: 168, height: 46 };
+const TILE = { width: 4 * NODE.width, height: 8 * NODE.height };
 const LONGEST_NAME = 22;
 
 function shortened(text) {
   return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME - 1)}…` : text;
+}
+
+/** An SVG of a part of the picture, in the picture's own coordinates. */
+function part(name, { x, y, width, height }, ...children) {
+  return svg("svg", { class: name, viewBox: `${x} ${y} ${width} ${height}`, width, height, style: { left: `${x}px`, top: `${y}px` } }, ...children);
 }
 
 export class FlowGraph {
@@ -14,7 +20,7 @@ export class FlowGraph {
   constructor(open) {
     this.open = open;
     this.nodes = new Map();
-    this.picture = svg("svg", { class: "graph", role: "group", "aria-label": "The flow's nodes" });
+    this.picture = element("div", { class: "graph", role: "group", "aria-label": "The flow's nodes" });
     this.node = element("div", { class: "scroll graph-box", tabindex: 0 }, this.picture);
     this.layouter = new Worker("/page/layout_worker.js", { type: "module" });
     this.asked = 0;
@@ -33,15 +39,26 @@ export class FlowGraph {
 
   draw({ width, height, nodes, edges }) {
     this.nodes.clear();
-    this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.picture.setAttribute("width", width);
-    this.picture.setAttribute("height", height);
+    this.picture.style.width = `${width}px`;
+    this.picture.style.height = `${height}px`;
     const lines = edges.map((points) => svg("polyline", { class: "edge", "marker-end": "url(#edge-head)", points: points.map((point) => `${point.x},${point.y}`).join(" ") }));
-    const boxes = nodes.map((place) => this.box(place));
     const head = svg("marker", { id: "edge-head", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
       svg("path", { class: "edge-head", d: "M0,0 L8,4 L0,8 z" }));
-    this.picture.replaceChildren(svg("defs", {}, head), ...lines, ...boxes);
+    this.picture.replaceChildren(part("edges", { x: 0, y: 0, width, height }, svg("defs", {}, head), ...lines), ...this.tiles(nodes));
     for (const one of this.told.values()) this.change(one);
+  }
+
+  /** From left to right, as the flow goes on. A tile has room for nodes that begin in it and end beyond. */
+  tiles(nodes) {
+    const tiles = new Map();
+    for (const place of nodes) {
+      const [column, row] = [Math.floor((place.x - NODE.width / 2) / TILE.width), Math.floor((place.y - NODE.height / 2) / TILE.height)];
+      const key = `${column} ${row}`;
+      if (!tiles.has(key)) tiles.set(key, { column, row, boxes: [] });
+      tiles.get(key).boxes.push(this.box(place));
+    }
+    return [...tiles.values()].sort((a, b) => a.column - b.column || a.row - b.row).map(({ column, row, boxes }) => part("nodes",
+      { x: column * TILE.width - 2, y: row * TILE.height - 2, width: TILE.width + NODE.width + 4, height: TILE.height + NODE.height + 4 }, ...boxes));
   }
 
   box({ name, x, y }) {

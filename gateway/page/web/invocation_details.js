@@ -3,6 +3,7 @@ import { get, request, text } from "/page/api.js";
 import { bar, button, element } from "/page/dom.js";
 import { milliseconds } from "/page/format.js";
 import { PARTS } from "/page/invocation_book.js";
+import { placementOf } from "/page/placement.js";
 import { preview } from "/page/preview.js";
 import { typedOutput } from "/page/typed_output.js";
 
@@ -58,13 +59,15 @@ export class Details {
     this.free = () => {};
     this.shown = one.id;
     this.state = one.state;
+    const place = element("pre", { class: "place-told" }, "…");
     const log = element("pre", { class: "log" }, "…");
     const output = element("div", {}, "…");
     const cancel = one.state === "done" ? null : button("Cancel", () =>
       request("DELETE", `/v1/invocations/${encodeURIComponent(one.id)}`).catch((error) => { output.textContent = error.message; }));
     this.node.hidden = false;
-    this.node.replaceChildren(element("h2", {}, `Invocation ${one.id}`), cancel ?? "", this.facts(one), element("h3", {}, "Log"), log,
-      element("h3", {}, "Output"), output);
+    this.node.replaceChildren(element("h2", {}, `Invocation ${one.id}`), cancel ?? "", this.facts(one), element("h3", {}, "Why there"), place,
+      element("h3", {}, "Log"), log, element("h3", {}, "Output"), output);
+    placementOf(one).then((words) => { place.textContent = words; });
     const of = `/v1/invocations/${encodeURIComponent(one.id)}`;
     text(`${of}/logs`).then((words) => { log.textContent = words || "It wrote nothing."; }, (error) => { log.textContent = error.message; });
     try {

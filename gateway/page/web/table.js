@@ -15,6 +15,8 @@ export class Table {
     this.rows = [];
     this.chosen = null;
     this.due = false;
+    this.top = 0;  // where the body is, as it has told: to ask it would have the browser lay out all that has changed
+    this.height = 0;
     const widths = columns.map((column) => column.width || "1fr").join(" ");
     const cells = columns.map((column) => element("span", { role: "columnheader", class: column.class }, column.title));
     this.head = element("div", { class: "row head", role: "row", style: { "grid-template-columns": widths } }, ...cells);
@@ -22,11 +24,17 @@ export class Table {
     this.space = element("div", { class: "space" });
     this.empty = element("p", { class: "empty" }, empty || "There is nothing here.");
     this.body = element("div", { class: "body", tabindex: 0, role: "grid", "aria-label": label, on: {
-      scroll: () => this.draw(),
+      scroll: () => {
+        this.top = this.body.scrollTop;
+        this.draw();
+      },
       keydown: (event) => this.pressed(event),
     } }, this.space);
     this.node = element("div", { class: "table" }, this.head, this.body, this.empty);
-    this.observer = new ResizeObserver(() => this.draw());
+    this.observer = new ResizeObserver(([{ contentRect }]) => {
+      this.height = contentRect.height;
+      this.draw();
+    });
     this.observer.observe(this.body);
   }
 
@@ -50,8 +58,8 @@ export class Table {
   }
 
   drawNow() {
-    const first = Math.max(0, Math.floor(this.body.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
-    const wanted = Math.ceil(this.body.clientHeight / ROW_HEIGHT) + 2 * SPARE_ROWS;
+    const first = Math.max(0, Math.floor(this.top / ROW_HEIGHT) - SPARE_ROWS);
+    const wanted = Math.ceil(this.height / ROW_HEIGHT) + 2 * SPARE_ROWS;
     const last = Math.min(this.items.length, first + wanted);
     while (this.rows.length < last - first) this.addRow();
     this.rows.forEach((row, place) => {

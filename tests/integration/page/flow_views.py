@@ -2,14 +2,29 @@
 import json
 import os
 import pathlib
+import re
+import struct
 
 from gateway_process import wait_for
 from processes import expect
-from comparisons import same
+from comparisons import expect_in, same
+from many_hosts import rows_of
 from page_site import HOSTILE, deploy, log_in, of_map, submit
 
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
 PIECES = 80
+
+
+def choose(chrome, node):
+    chrome.script("""[...document.querySelectorAll('.graph .node')].find((one) => one.querySelector('title').textContent === arguments[0])
+        .dispatchEvent(new MouseEvent('click', {bubbles: true}))""", node)
+    chrome.await_text("[aria-label='The chosen node'] h3", f"Node {node}")
+
+
+def facts(chrome):
+    """What the page knows of the chosen node."""
+    return dict(chrome.script("""return [...document.querySelectorAll("[aria-label='The chosen node'] > div:first-child dt")]
+        .map((one) => [one.textContent, one.nextSibling.textContent])"""))
 
 
 def a_flow_changes_its_colours(site, chrome):
@@ -19,22 +34,72 @@ def a_flow_changes_its_colours(site, chrome):
     wait_for(lambda: chrome.count(".graph .node.running"), lambda count: count == 1, "a node runs", chrome.said)
     same("the nodes that wait", chrome.count(".graph .node.waiting"), 1)
     same("the edges", chrome.count(".graph .edge"), 1)
+    choose(chrome, "total")
+    waits = facts(chrome)
+    same("a node that waits", [waits[name] for name in ("Kind", "State", "After", "Waits for")], ["reduce", "waiting", "work", "work (running)"])
     wait_for(lambda: chrome.count(".graph .node.done"), lambda count: count == 2, "all nodes are done", chrome.said, 60)
     chrome.await_text(".state", "done, 2 of 2 nodes done")
-    chrome.await_text("pre.preview", str(PIECES * (PIECES + 1)))
-    chrome.script("document.querySelector('.graph .node').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
-    chrome.await_text(".details", f"{PIECES} of {PIECES}")
-    chrome.await_text("[aria-label='Calls of the node']", "steps.slowly")
-    chrome.await_text("[aria-label='Calls of the node']", os.uname().nodename)
+    wait_for(lambda: chrome.texts("[aria-label='Outputs']"), lambda texts: texts and json.loads(texts[0]) == {"r": PIECES * (PIECES + 1)},
+             "the outputs are shown", chrome.said)
+    calls_of_a_node(site, chrome, flow)
+    bars = chrome.script("return [...document.querySelectorAll('.node-times .span')].map((one) => [one.classList[1], one.title.split(',')[0]])")
+    same("nodes over time", bars, [["done", "work: done"], ["done", "total: done"]])
+    wait_for(lambda: chrome.text("pre.log"), lambda text: "total: done" in text, "the log has the end", chrome.said)
+
+
+def calls_of_a_node(site, chrome, flow):
+    """Where they ran, what one gave, and where their time went."""
+    known = next(node for node in site.document("flow", "show", flow)["nodes"] if node["node"] == "work")["calls"]
+    choose(chrome, "work")
+    same("so many of its calls are known", len(known), 32)
+    table = "return document.querySelector(\"[aria-label='Calls of the node']\").ariaRowCount"
+    wait_for(lambda: chrome.script(table), lambda count: count == "32", "the node's calls are there", chrome.said)
+    rows = rows_of(chrome, "Calls of the node")
+    expect(rows, "those that are in sight are shown")
+    for call, (function, state, host, lease, ran) in rows.items():
+        same(f"what {call} was and where", [function, state, host], ["steps.slowly", "ok", os.uname().nodename])
+        expect(lease.startswith("l-") and re.fullmatch(r"\d+ ms", ran) and int(ran.split()[0]) >= 100, f"its worker and its time: {lease}, {ran}")
+    chosen = next(iter(rows))
     chrome.script("document.querySelector(\"[aria-label='Calls of the node'] .row\").click()")
-    chrome.await_text(".details", "Output")
-    wait_for(lambda: chrome.texts(".details pre.preview"), lambda texts: texts and texts[0].isdigit(), "what the call gave is a number", chrome.said)
-    chrome.await_text("pre.log", "total: done")
-    chrome.await_text("[aria-label='Where the time of each node went']", "total")
-    wait_for(lambda: chrome.texts("[aria-label='Where the time of each node went'] th"), lambda names: names == ["work", "total"],
-             "where the time of each node went", chrome.said)
-    calls = chrome.script("return [...document.querySelectorAll('.worker-times .call title')].map((one) => one.textContent.split(':')[0])")
-    expect({"work", "total"} == set(calls), f"calls of both nodes are on workers: {calls}")
+    chrome.await_text(".details h2", f"Invocation {chosen}")
+    site.orchid("result", chosen, "--out", site.folder / "given")
+    given = struct.unpack("<Q", (site.folder / "given").read_bytes())[0]
+    expect(given % 2 == 0 and 2 <= given <= 2 * PIECES, f"what the call gave is twice a number: {given}")
+    wait_for(lambda: chrome.texts(".details pre.preview"), lambda texts: texts == [str(given)], f"the output is {given}", chrome.said)
+    went = wait_for(lambda: rows_of(chrome, "Where the time of each node went"), lambda rows: list(rows) == ["work", "total"],
+                    "where the time of each node went", chrome.said)
+    run = re.search(r"run ([\d.]+) s", went["work"][1])
+    expect(run and float(run.group(1)) >= 0.1 * len(known), f"its calls ran a tenth of a second each: {went}")
+    titles = chrome.script("return [...document.querySelectorAll('.worker-times .call')].map((one) => one.ariaLabel.split(',')[0])")
+    same("calls of 'work' on workers", titles.count("work: steps.slowly"), len(known))
+    expect("total: steps.sum" in titles, f"those of 'total' are there, too: {set(titles)}")
+
+
+def why_a_node_is_where_it_is(site, chrome):
+    """What optimisers have decided of it, and why its newest call was placed there: what 'orchid explain' says, too."""
+    flow = submit(site, "why", of_map("why").replace("nodes:", "optimise: [speed]\nnodes:", 1), n=PIECES)
+    site.orchid("flow", "watch", flow)
+    log_in(site, chrome, f"flows/{flow}")
+    chrome.await_text(".state", "done, 2 of 2 nodes done")
+    nodes = {node["node"]: node for node in site.document("flow", "show", flow)["nodes"]}
+    wait_for(lambda: chrome.count(".graph .node"), lambda count: count == 2, "the graph is drawn", chrome.said)
+    placed = "[aria-label='Why its newest call is where it is']"
+    expect_in("what was decided of the node that had to wait", "speed: ", nodes["work"]["why"])
+    for name, node in nodes.items():
+        choose(chrome, name)
+        same(f"what was decided of {name}", facts(chrome)["Optimisers"], node.get("why", "have decided nothing of it"))
+        newest = site.document("explain", flow, name)["invocation"]
+        chrome.await_text(placed, f"Newest call, {newest} on {os.uname().nodename}: placed (policy ")
+        decided = site.document("explain", newest)["decisions"][-1]["chosen"]
+        expect(decided, f"{newest} has a place")
+        for place in decided:
+            chrome.await_text(placed, f"on {place}")
+    plain = submit(site, "plain", of_map("plain"), n=1)
+    site.orchid("flow", "watch", plain)
+    chrome.script("location.hash = arguments[0]", f"flows/{plain}")
+    wait_for(lambda: chrome.text("h2"), lambda text: plain in text and chrome.count(".graph .node") == 2, "the other flow is drawn", chrome.said)
+    choose(chrome, "work")
+    same("without optimisers", facts(chrome)["Optimisers"], "have decided nothing of it")
 
 
 def a_large_flow_is_drawn(site, chrome):

@@ -228,7 +228,7 @@ def hostile_documents(chrome):
     """The gateway lets no such name in. If one came all the same, it would be text: here documents are changed on their way."""
     chrome.script("""const name = arguments[0], honest = window.fetch;
         const flow = {id: 'fl-1', name, state: name, submitted: name, message: name, nodes_total: 1, nodes_done: 0,
-                      nodes: [{node: name, kind: name, state: name, done: 0, total: 1, after: [name]}]};
+                      nodes: [{node: name, kind: name, state: name, done: 0, total: 1, after: [name], why: name}]};
         const functions = [{name, entries: [{name, signature: name}], version: name, versions: 1, created: name, size: 1, targets: [{arch: name}], needs: name,
                             calls: {total: 1, ended: {[name]: 1}}}];
         window.restored = () => { window.fetch = honest; };
@@ -390,7 +390,7 @@ def with_functions(site):
 
 
 CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link,
-         a_browser_is_asked_to_open_it, flow_views.a_flow_changes_its_colours, views.views_show_what_there_is, a_site_of_many_hosts_is_shown,
+         a_browser_is_asked_to_open_it, flow_views.a_flow_changes_its_colours, flow_views.why_a_node_is_where_it_is, *views.CASES, a_site_of_many_hosts_is_shown,
          flow_views.data_of_a_flow_is_shown, what_users_wrote_is_text, only_what_is_seen_is_in_the_document, flow_views.a_large_flow_is_drawn,
          another_site_does_nothing, a_logout_ends_events, sessions_end, a_token_is_taken_away, other_names,
          the_gateway_is_lost_and_comes_back]

@@ -4,8 +4,8 @@ import { dataPreview, isDataId } from "/page/data_preview.js";
 import { button, element } from "/page/dom.js";
 import { FlowCalls } from "/page/flow_calls.js";
 import { FlowGraph } from "/page/flow_graph.js";
-import { between, milliseconds, time } from "/page/format.js";
-import { Details, state } from "/page/invocation_details.js";
+import { between, time } from "/page/format.js";
+import { NodeCalls } from "/page/node_calls.js";
 import { NodeTimes } from "/page/node_times.js";
 import { Table } from "/page/table.js";
 
@@ -14,6 +14,7 @@ const MOST_OF_A_TEXT = 64 * 1024;
 const MOST_ATTEMPTS = 200;
 const MOST_DATA_SHOWN = 16;
 const LOG_EACH_MS = 1000;
+const CHANGES_EACH_MS = 100;  // often enough for eyes, however many come
 
 const COLUMNS = [
   { title: "Flow", width: "14em", cell: (flow) => flow.id },
@@ -24,44 +25,6 @@ const COLUMNS = [
   { title: "Took", width: "8em", cell: (flow) => between(flow.submitted, flow.ended) },
   { title: "Message", width: "3fr", cell: (flow) => flow.message || "" },
 ];
-
-const CALL_COLUMNS = [
-  { title: "Call", width: "14em", cell: (one) => one.id },
-  { title: "Function", width: "2fr", cell: (one) => `${one.function}.${one.entry}` },
-  { title: "State", width: "2fr", cell: state },
-  { title: "Host", width: "1fr", cell: (one) => one.node || "" },
-  { title: "Worker's lease", width: "1fr", cell: (one) => one.lease || "" },
-  { title: "Ran", width: "8em", cell: (one) => (one.timings_ms ? milliseconds(one.timings_ms.run) : "") },
-];
-
-/** A node's newest calls: where they ran, and of one of them its log and its output. */
-class NodeCalls {
-  constructor(id) {
-    this.id = id;
-    this.details = new Details(element("div", { hidden: true }));
-    this.table = new Table({ label: "Calls of the node", columns: CALL_COLUMNS, key: (one) => one.id, open: (one) => this.details.show(one),
-      empty: "It has made no call that the gateway remembers." });
-    this.fault = element("p", { class: "fault", role: "alert" });
-    this.node = element("div", {}, this.fault, this.table.node, this.details.node);
-  }
-
-  /** `numbers`: of its calls. */
-  async show(numbers) {
-    const keys = new Set((numbers || []).map((number) => `${this.id}-${number}`));
-    try {
-      const { invocations } = await get(`/v1/invocations?limit=1000&key=${encodeURIComponent(`${this.id}-`)}`);
-      this.table.show(invocations.filter((one) => keys.has(one.idempotency_key)));
-      this.fault.textContent = "";
-    } catch (error) {
-      this.fault.textContent = error.message;
-    }
-  }
-
-  close() {
-    this.table.close();
-    this.details.free();
-  }
-}
 
 function showList(content) {
   const table = new Table({ label: "Flows", columns: COLUMNS, key: (flow) => flow.id, open: (flow) => { location.hash = `flows/${encodeURIComponent(flow.id)}`; },
@@ -94,7 +57,7 @@ class FlowPage {
     this.about = element("div", {});
     this.details = element("section", { class: "details", hidden: true, "aria-label": "The chosen node" }, this.about, this.calls.node);
     this.attempts = element("ul", { class: "attempts" });
-    this.outputs = element("pre", { class: "preview", hidden: true });
+    this.outputs = element("pre", { class: "preview", "aria-label": "Outputs", hidden: true });
     this.data = element("div", { "aria-label": "Data among the outputs" });
     this.frees = [];  // of what is shown there
     this.log = element("pre", { class: "log" });
@@ -102,6 +65,7 @@ class FlowPage {
     this.times = new NodeTimes();
     this.workers = new FlowCalls(id);
     this.nodes = new Map();
+    this.changed = new Map();  // nodes, since they were drawn: the state in which they were drawn
     this.chosen = null;
     this.stopEvents = () => {};
     this.open = true;
@@ -122,7 +86,7 @@ class FlowPage {
       this.showState(flow);
       this.nodes = new Map((flow.nodes || []).map((node) => [node.node, node]));
       this.graph.show([...this.nodes.values()]);
-      this.times.show(flow, this.nodes);
+      this.times.show(this.nodes);
       this.workers.changed();
       this.follow();
     } catch (error) {
@@ -135,11 +99,11 @@ class FlowPage {
     this.stopEvents();
     this.stopEvents = events(`${this.of}/events`, {
       node: (node) => this.change(node),
-      state: (flow) => this.showState(flow),
+      state: (flow) => this.tellState(flow),
       attempt: (attempt) => this.tellAttempt(`${time(attempt.at)} ${attempt.message}`),
       end: (flow) => {
         for (const node of flow.nodes || []) this.change(node);
-        this.showState(flow);
+        this.tellState(flow);
         return true;
       },
     });
@@ -153,13 +117,37 @@ class FlowPage {
   }
 
   change(node) {
-    const before = (this.nodes.get(node.node) || {}).state;
-    this.nodes.set(node.node, { ...this.nodes.get(node.node), ...node });
-    this.graph.change(node);
-    this.times.show(this.flow, this.nodes);
+    const before = this.nodes.get(node.node) || {};
+    this.nodes.set(node.node, { ...before, ...node });
+    if (!this.changed.has(node.node)) this.changed.set(node.node, before.state);
+    this.drawSoon();
+  }
+
+  tellState(flow) {
+    this.flowTold = { ...this.flowTold, ...flow };
+    this.drawSoon();
+  }
+
+  /** A thousand events may come in a second, and several of one node. */
+  drawSoon() {
+    this.drawDue ??= setTimeout(() => {
+      this.drawDue = undefined;
+      this.drawChanges();
+    }, CHANGES_EACH_MS);
+  }
+
+  drawChanges() {
+    if (this.flowTold) this.showState(this.flowTold);
+    this.flowTold = undefined;
+    if (this.changed.size === 0) return;
+    const changed = [...this.changed].map(([name, before]) => [this.nodes.get(name), before]);
+    this.changed.clear();
+    for (const [node] of changed) this.graph.change(node);
+    this.times.show(this.nodes);
     this.workers.changed();
-    if (node.state !== before) this.readLogSoon();
-    if (this.chosen === node.node) this.choose(node.node, node.state !== before);
+    if (changed.some(([node, before]) => node.state !== before)) this.readLogSoon();
+    const chosen = changed.find(([node]) => node.node === this.chosen);
+    if (chosen) this.choose(this.chosen, chosen[0].state !== chosen[1]);
   }
 
   showState(flow) {
@@ -239,7 +227,10 @@ class FlowPage {
     try {
       const flow = await get(this.of);
       const node = (flow.nodes || []).find((one) => one.node === name);
-      if (this.open && this.chosen === name && node) await this.calls.show(node.calls);
+      if (!this.open || this.chosen !== name || !node) return;
+      this.nodes.get(name).why = node.why;
+      this.describe(name);
+      await this.calls.show(node.calls);
     } catch (error) {
       this.fault.textContent = error.message;
     }
@@ -247,14 +238,26 @@ class FlowPage {
 
   /** `anew`: also its calls. */
   choose(name, anew) {
-    const node = this.nodes.get(name);
-    if (!node) return;
+    if (!this.nodes.has(name)) return;
     this.chosen = name;
-    const rows = [["Kind", node.kind], ["State", node.state], ["Done", `${node.done} of ${node.total}`], ["After", (node.after || []).join(", ")],
-      ["Begun", time(node.begun)], ["Ended", time(node.ended)], ["Took", between(node.begun, node.ended)]];
-    const said = (this.words || []).filter((line) => line.includes(` ${name}: `) || line.includes(` ${name}, `)).join("\n");
+    this.describe(name);
     this.details.hidden = false;
     if (anew) this.readCalls(name);
+  }
+
+  /** The nodes before it that are not done. */
+  waitsFor(node) {
+    if (node.state !== "waiting") return "";
+    return (node.after || []).map((name) => this.nodes.get(name)).filter((one) => one && one.state !== "done")
+      .map((one) => `${one.node} (${one.state})`).join(", ");
+  }
+
+  describe(name) {
+    const node = this.nodes.get(name);
+    const rows = [["Kind", node.kind], ["State", node.state], ["Done", `${node.done} of ${node.total}`], ["After", (node.after || []).join(", ")],
+      ["Waits for", this.waitsFor(node)], ["Optimisers", node.why || "have decided nothing of it"],
+      ["Begun", time(node.begun)], ["Ended", time(node.ended)], ["Took", between(node.begun, node.ended)]];
+    const said = (this.words || []).filter((line) => line.includes(` ${name}: `) || line.includes(` ${name}, `)).join("\n");
     this.about.replaceChildren(element("h3", {}, `Node ${name}`),
       element("dl", {}, ...rows.filter(([, value]) => value).flatMap(([title, value]) => [element("dt", {}, title), element("dd", {}, value)])),
       element("pre", { class: "log" }, said || "The log says nothing of it."));
@@ -264,9 +267,11 @@ class FlowPage {
     this.open = false;
     clearTimeout(this.again);
     clearTimeout(this.logDue);
+    clearTimeout(this.drawDue);
     this.stopEvents();
     this.calls.close();
     this.workers.close();
+    this.times.close();
     this.graph.close();
     this.freeData();
   }
