@@ -11,6 +11,7 @@ const NAMES = 260;
 const LEAST_WIDTH = 600;
 const MOST_LANES = 200;
 const EACH_MS = 3000;  // the gateway is asked for a thousand calls at once
+const APART_MS = 100;  // a thousand bars are a picture's work by themselves
 const HUES = 12;
 
 /** Of the calls that have reached a worker, by its host and lease. */
@@ -79,8 +80,8 @@ export class FlowCalls {
     nodes.forEach((node, place) => (node.calls || []).forEach((number) => owner.set(`${this.id}-${number}`, { node: node.node, hue: place % HUES })));
     const calls = invocations.filter((one) => owner.has(one.idempotency_key))
       .map((one) => withTimes(one, owner.get(one.idempotency_key).node, owner.get(one.idempotency_key).hue));
-    this.drawLanes(lanesOf(calls));
     this.drawParts(nodes, calls);
+    this.lanesDue = setTimeout(() => this.drawLanes(lanesOf(calls)), APART_MS);
     this.hint.textContent = calls.length === 0 ? "The gateway remembers no call of this flow."
       : `Of ${count(calls.length, "call")}: of each node the newest 32 that the gateway remembers.`;
   }
@@ -117,6 +118,7 @@ export class FlowCalls {
   close() {
     this.open = false;
     clearTimeout(this.due);
+    clearTimeout(this.lanesDue);
     this.parts.close();
   }
 }
