@@ -1,8 +1,14 @@
 #!/usr/bin/python3
-"""visits.py PROGRAMS SOURCES VISITS SECONDS: how a browser gets on with the page while a thousand calls a second end: a line of JSON for each
-visit to the list of invocations: {"first_paint_ms", "view_ms" (until the view stands, empty as yet), "long_tasks" (of the page's thread, above
-50 ms, after it was loaded), "calls_per_second", "rows" (that the page knows at the end), "flow_long_tasks" (the same while a flow of a thousand
-nodes is on the page, and a thousand of its nodes change in a second)}."""
+"""visits.py PROGRAMS SOURCES VISITS SECONDS: how a browser gets on with the page, of a gateway with an executor. A line of JSON for each visit:
+{"first_paint_ms", "view_ms" (until the list of invocations stands, empty as yet),
+ "long_tasks", "busy_tasks", "calls_per_second", "rows": while somebody scrolls in the list of invocations, which knows ten thousand, and a
+ thousand more end in each second,
+ "flow_long_tasks", "flow_busy_tasks", "flow_events_per_second": while somebody looks at a flow of a thousand nodes that runs, from its graph to
+ its log.}
+A long task is one of the page's thread that takes more than 50 ms in Chromium's trace, after all was loaded; a busy one had a core for so long,
+where others wait for the cores that all of Orchid has, too. Events are those that the page was told of nodes. What long tasks did is said on
+stderr."""
+import contextlib
 import json
 import os
 import pathlib
@@ -12,34 +18,58 @@ import time
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 VISITS, SECONDS = int(sys.argv[3]), float(sys.argv[4])
+HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(SOURCES / "tests/fixtures"), str(SOURCES / "tests/integration/page")]
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the lines above)
 from browser import browser  # noqa: E402
+from page_trace import PageThread, traced  # noqa: E402
 
+HEARD = """window.heard = 0;
+window.EventSource = class extends window.EventSource {
+  constructor(...words) {
+    super(...words);
+    this.addEventListener('node', () => { window.heard += 1; });
+  }
+};"""
+GLANCE_AT_A_FLOW = """document.querySelector('.graph-box').scrollBy(40, 400);
+window.scrollBy(0, 300);
+if (window.scrollY + window.innerHeight >= document.body.scrollHeight) window.scrollTo(0, 0);"""
 FIRST_PAINT = "return performance.getEntriesByName('first-contentful-paint').map((one) => one.startTime)[0]"
-OBSERVE = """window.longTasks = 0;
-new PerformanceObserver((list) => { window.longTasks += list.getEntries().length; }).observe({type: 'longtask'});"""
-
-
-# As the view of a flow has it; events come in tens, as from a stream.
-LARGE_FLOW = """const [nodes, each, done] = arguments;
-import('/page/flow_graph.js').then(({FlowGraph}) => {
-  const graph = new FlowGraph(() => {});
-  document.querySelector('main').prepend(graph.node);
-  const node = (n, state) => ({node: `n${n}`, kind: 'call', state, done: 0, total: 1, after: n === 0 ? [] : [`n${Math.floor((n - 1) / 3)}`]});
-  graph.show([...Array(nodes).keys()].map((n) => node(n, 'waiting')));
-  const states = ['waiting', 'running', 'done'];
-  let changes = 0;
-  window.flowTimer = setInterval(() => {
-    for (let i = 0; i < 10; i += 1, changes += 1) graph.change(node(changes % nodes, states[Math.floor(changes / nodes) % 3]));
-  }, each);
-  window.closeFlow = () => { clearInterval(window.flowTimer); graph.close(); graph.node.remove(); };
-  done(true);
-});"""
-NODES, TEN_EVENTS_MS = 1000, 10
-
-
+CALLS_PER_SECOND = 1000
 ROWS, ROWS_WITHIN_S = 10_000, 90  # the most that the page keeps; it hears of up to a thousand in a second
+GLANCE_S = 0.2
+
+# A tree: a hundred nodes run at once soon, and then nine hundred. On two workers more than a thousand pieces end in a second, and each is an event.
+NODES, FAN, PIECES, WORKERS = 1000, 10, 60, 2
+NODES_DONE = 50  # when it is looked at
+MAP = "{kind: map, partition: pieces.up_to, each: pieces.waits, merge: pieces.count}"
+
+
+def flow_of_many_nodes():
+    nodes = "".join(f"  n{number}: {MAP}\n" for number in range(NODES))
+    edges = "".join(f"  - {{from: n{(number - 1) // FAN}, to: n{number}}}\n" for number in range(1, NODES))
+    outputs = "".join(f"  r{number}: n{number}\n" for number in range(NODES) if FAN * number + 1 >= NODES)
+    return f"flow: large\ninputs: {{n: u64}}\nnodes:\n{nodes}edges:\n  - {{from: n, to: n0}}\n{edges}outputs:\n{outputs}"
+
+
+def look(chrome, glance):
+    """What the page's thread does while somebody glances here and there."""
+    def glances():
+        chrome.script("performance.mark('a look begins')")
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            chrome.script(glance)
+            time.sleep(GLANCE_S)
+        chrome.script("performance.mark('a look ends')")
+
+    thread = PageThread(traced(chrome.driver, glances), "a look begins", "a look ends")
+    for task in thread.long_tasks():
+        print(thread.text_of(task), file=sys.stderr, flush=True)
+    return thread
+
+
+def counts(of, thread):
+    return {f"{of}long_tasks": len(thread.long_tasks()), f"{of}busy_tasks": len(thread.long_tasks("tdur"))}
 
 
 def rows(chrome):
@@ -50,56 +80,75 @@ def calls(site):
     return site.document("describe", "hello")["calls"]["total"]
 
 
-def visit(site, chrome):
-    chrome.driver.get("about:blank")
-    chrome.driver.get(f"{site.ready['urls'][0]}/#invocations")
-    chrome.await_some("[aria-label='Invocations'] .row")
-    paint = wait_for(lambda: chrome.script(FIRST_PAINT), lambda at: at is not None, "something is painted", chrome.said)
-    wait_for(lambda: rows(chrome), lambda known: known >= ROWS, "the page knows so many invocations", chrome.said, ROWS_WITHIN_S)
-    chrome.script(OBSERVE)
-    before, begin = calls(site), time.monotonic()
-    # Somebody looks at it meanwhile.
-    while time.monotonic() - begin < SECONDS:
-        chrome.script("const body = document.querySelector('.body'); body.scrollTop = (body.scrollTop + 900) % Math.max(1, body.scrollHeight);")
-        time.sleep(0.2)
-    took = time.monotonic() - begin
-    told = {"first_paint_ms": paint, "view_ms": chrome.script("return performance.getEntriesByName('view')[0].startTime"),
-            "long_tasks": chrome.script("return window.longTasks"), "calls_per_second": (calls(site) - before) / took,
-            "rows": rows(chrome)}
-    return {**told, "flow_long_tasks": with_a_flow(chrome)}
+@contextlib.contextmanager
+def load(site):
+    process = subprocess.Popen([sys.executable, "-B", str(HERE / "load.py"), str(site.folder / "gateway.sock"), str(CALLS_PER_SECOND)],
+                               stdin=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
-def with_a_flow(chrome):
+def invocations(site, chrome):
+    with load(site):
+        chrome.open(f"{site.ready['urls'][0]}/#invocations")
+        chrome.await_some("[aria-label='Invocations'] .row")
+        paint = wait_for(lambda: chrome.script(FIRST_PAINT), lambda at: at is not None, "something is painted", chrome.said)
+        wait_for(lambda: rows(chrome), lambda known: known >= ROWS, "the page knows so many invocations", chrome.said, ROWS_WITHIN_S)
+        before, begin = calls(site), time.monotonic()
+        thread = look(chrome, "const one = document.querySelector('.body'); one.scrollTop = (one.scrollTop + 900) % Math.max(1, one.scrollHeight)")
+        rate = (calls(site) - before) / (time.monotonic() - begin)
+        return {"first_paint_ms": paint, "view_ms": chrome.script("return performance.getEntriesByName('view')[0].startTime"),
+                **counts("", thread), "calls_per_second": rate, "rows": rows(chrome)}
+
+
+@contextlib.contextmanager
+def running_flow(site):
+    document = site.folder / "large.yaml"
+    document.write_text(flow_of_many_nodes())
+    flow = site.orchid("flow", "submit", document, "--input", f"n={PIECES}").stdout.strip()
+    try:
+        yield flow
+        state = site.document("flow", "show", flow)["state"]
+        if state != "running":
+            sys.exit(f"the flow was looked at when it was {state} already")
+    finally:
+        site.orchid("flow", "delete", flow)
+
+
+def large_flow(site, chrome):
     """Once it is drawn: to put a thousand boxes there is a part of the loading."""
-    chrome.script("location.hash = 'pilots'")
-    chrome.await_text("main", "Pilots")
-    chrome.later(LARGE_FLOW, NODES, TEN_EVENTS_MS)
-    wait_for(lambda: chrome.count(".graph .node"), lambda count: count == NODES, "the graph is drawn", chrome.said)
-    time.sleep(1)
-    chrome.script("window.longTasks = 0")
-    time.sleep(SECONDS)
-    found = chrome.script("window.closeFlow(); return window.longTasks")
-    chrome.script("location.hash = 'invocations'")
-    return found
+    with running_flow(site) as flow:
+        chrome.open(f"{site.ready['urls'][0]}/#flows/{flow}")
+        wait_for(lambda: chrome.count(".graph .node"), lambda count: count == NODES, "the graph is drawn", chrome.said)
+        chrome.script("document.querySelector('.graph .node.running').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        chrome.await_some("[aria-label='Calls of the node'] .row")
+        wait_for(lambda: chrome.count(".graph .node.done"), lambda count: count >= NODES_DONE, "nodes are done", chrome.said)
+        before = chrome.script("return window.heard")
+        thread = look(chrome, GLANCE_AT_A_FLOW)
+        heard = chrome.script("return window.heard") - before
+        return {**counts("flow_", thread), "flow_events_per_second": heard / thread.seconds}
+
+
+def deploy(site, source, name):
+    site.orchid("build", source, "-o", f"{name}.orc")
+    site.orchid("deploy", f"{name}.orc", "--name", name)
 
 
 def main():
     with gateway(PROGRAMS, {**os.environ}) as site, browser() as chrome:
-        site.add_executor("page")
+        site.add_executor("page", "--cores", str(WORKERS))
         wait_for(lambda: site.document("hosts")["hosts"], bool, "an executor is there", site.said)
-        site.orchid("build", SOURCES / "functions/hello/hello.c", "-o", "hello.orc")
-        site.orchid("deploy", "hello.orc", "--name", "hello")
+        deploy(site, SOURCES / "functions/hello/hello.c", "hello")
+        deploy(site, HERE / "pieces.cpp", "pieces")
         told = json.loads(site.orchid("dashboard", "--no-open", "--json", "--url", site.ready["urls"][0]).stdout)
         chrome.driver.get(told["link"])
         chrome.await_some("header nav")
-        load = subprocess.Popen([sys.executable, "-B", str(pathlib.Path(__file__).with_name("load.py")), str(site.folder / "gateway.sock"), "1000"],
-                                stdin=subprocess.DEVNULL)
-        try:
-            for _ in range(VISITS):
-                print(json.dumps(visit(site, chrome)), flush=True)
-        finally:
-            load.kill()
-            load.wait()
+        chrome.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": HEARD})
+        for _ in range(VISITS):
+            print(json.dumps({**invocations(site, chrome), **large_flow(site, chrome)}), flush=True)
 
 
 main()
