@@ -1,10 +1,10 @@
 // functions/insitu: a simulation whose fields are looked at while it goes on:
-// insitu-heat FLOW SIDE STEPS EVERY
+// insitu-heat FLOW SIDE STEPS EVERY [LOOKS]
 //
 // Heat spreads in a square of SIDE × SIDE cells. Every EVERY steps the field becomes a data object,
-// and the flow in the file FLOW looks at it. The simulation waits for nobody: when it has as many
-// looks under way as it may, or nobody takes one, it goes on without. At the end it waits for those
-// that are under way.
+// and the flow in the file FLOW looks at it. The simulation waits for nobody: when it has LOOKS
+// looks under way (4 if nothing is said), or nobody takes one, it goes on without. At the end it
+// waits for those that are under way. What they say comes in the order of the steps.
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -25,7 +27,7 @@
 
 namespace {
 
-constexpr std::size_t most_under_way = 4;
+constexpr std::uint64_t usual_looks = 4;
 constexpr std::chrono::minutes last_wait{5};
 
 class Plate {
@@ -61,38 +63,40 @@ class Plate {
 /// Looks at fields; used by one thread at a time.
 class Looks {
  public:
-  explicit Looks(std::string document, std::size_t side)
-      : document_(std::move(document)), side_(side) {}
+  struct Options {
+    std::string document;
+    std::size_t side = 0;
+    std::uint64_t most = usual_looks;  // under way
+  };
+  explicit Looks(Options options) : options_(std::move(options)) {}
 
   /// Begins one, if there is room for it, and takes what has ended.
   void look(std::uint64_t step, const Plate& plate) {
     take_ended();
-    if (under_way_.size() == most_under_way) {
-      ++left_out_;
-      return;
-    }
+    if (under_way() >= options_.most)
+      return leave_out(step, std::to_string(options_.most) + " looks are under way");
     try {
       const std::span<const std::byte> bytes = plate.bytes();
       const orchid::DataInfo field = client_.write_data(
           "", bytes.size(),
           [&](std::span<std::byte> room) { std::ranges::copy(bytes, room.begin()); });
-      under_way_.push_back(
+      looks_.push_back(
           {.step = step,
            .field = field.id,
-           .flow = client_.submit_flow(
-               {.document = document_,
-                .inputs = {{"field", '"' + field.id + '"'}, {"columns", std::to_string(side_)}}})});
+           .flow = client_.submit_flow({.document = options_.document,
+                                        .inputs = {{"field", '"' + field.id + '"'},
+                                                   {"columns", std::to_string(options_.side)}}}),
+           .said = {}});
     } catch (const orchid::Error& error) {
-      ++left_out_;
-      std::fprintf(stderr, "step %" PRIu64 " is not looked at: %s\n", step, error.what());
+      leave_out(step, error.what());
     }
   }
   /// Of all that are under way.
   void finish() {
     const auto end = std::chrono::steady_clock::now() + last_wait;
-    for (; !under_way_.empty() && std::chrono::steady_clock::now() < end; take_ended())
+    for (take_ended(); !looks_.empty() && std::chrono::steady_clock::now() < end; take_ended())
       wait_for_first();
-    std::printf("%" PRIu64 " looks, %" PRIu64 " left out\n", taken_, left_out_ + under_way_.size());
+    std::printf("%" PRIu64 " looks, %" PRIu64 " left out\n", taken_, left_out_ + under_way());
   }
 
  private:
@@ -100,54 +104,75 @@ class Looks {
     std::uint64_t step;
     std::string field;
     orchid::SubmittedFlow flow;
+    std::optional<std::string> said;  // once it has ended
   };
+  [[nodiscard]] std::uint64_t under_way() const {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(looks_, [](const Look& look) { return !look.said; }));
+  }
+  void leave_out(std::uint64_t step, const std::string& why) {
+    ++left_out_;
+    std::fprintf(stderr, "step %" PRIu64 " is not looked at: %s\n", step, why.c_str());
+  }
   void wait_for_first() {
     constexpr std::chrono::seconds at_a_time{10};
     try {
-      (void)under_way_.front().flow.wait(at_a_time);
+      (void)looks_.front().flow.wait(at_a_time);
     } catch (const orchid::Error& error) {
       std::fprintf(stderr, "%s\n", error.what());  // the gateway is away: it may come again
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
   }
   void take_ended() {
-    std::erase_if(under_way_, [this](const Look& look) { return take(look); });
-  }
-  /// Whether it has ended.
-  bool take(const Look& look) try {
-    const orchid::FlowStatus status = look.flow.status();
-    if (!status.has_ended()) return false;
-    const std::string said = status.state == "done" ? look.flow.outputs() : status.message;
-    std::printf("step %" PRIu64 ": %s\n", look.step, said.c_str());
+    for (Look& look : looks_)
+      if (!look.said) ask(look);
+    for (; !looks_.empty() && looks_.front().said; looks_.pop_front())
+      std::printf("step %" PRIu64 ": %s\n", looks_.front().step, looks_.front().said->c_str());
     std::fflush(stdout);
-    (status.state == "done" ? taken_ : left_out_) += 1;
-    look.flow.remove();
-    client_.remove_data(look.field);
-    return true;
-  } catch (const orchid::Error& error) {
-    std::fprintf(stderr, "step %" PRIu64 ": %s\n", look.step, error.what());
-    return false;
+  }
+  void ask(Look& look) {
+    try {
+      const orchid::FlowStatus status = look.flow.status();
+      if (!status.has_ended()) return;
+      look.said = status.state == "done" ? look.flow.outputs() : status.message;
+      (status.state == "done" ? taken_ : left_out_) += 1;
+      look.flow.remove();
+      client_.remove_data(look.field);
+    } catch (const orchid::Error& error) {
+      std::fprintf(stderr, "step %" PRIu64 ": %s\n", look.step, error.what());
+      if (look.said || error.kind() != orchid::ErrorKind::not_found) return;
+      look.said = error.message();  // somebody has deleted the flow
+      ++left_out_;
+    }
   }
 
-  std::string document_;
-  std::size_t side_;
+  Options options_;
   orchid::Client client_;
-  std::vector<Look> under_way_;
+  std::deque<Look> looks_;  // by their steps
   std::uint64_t taken_ = 0;
   std::uint64_t left_out_ = 0;
 };
 
-int simulate(const char* file, std::uint64_t side, std::uint64_t steps, std::uint64_t every) {
+struct Simulation {
+  std::uint64_t side = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t every = 0;
+  std::uint64_t looks = usual_looks;
+};
+
+int simulate(const char* file, const Simulation& wanted) {
   std::ifstream document(file);
   if (!document) {
     std::fprintf(stderr, "%s cannot be read\n", file);
     return 2;
   }
-  Plate plate(side);
-  Looks looks(std::string(std::istreambuf_iterator<char>(document), {}), side);
-  for (std::uint64_t step = 1; step <= steps; ++step) {
+  Plate plate(wanted.side);
+  Looks looks({.document = std::string(std::istreambuf_iterator<char>(document), {}),
+               .side = wanted.side,
+               .most = wanted.looks});
+  for (std::uint64_t step = 1; step <= wanted.steps; ++step) {
     plate.step();
-    if (step % every == 0) looks.look(step, plate);
+    if (step % wanted.every == 0) looks.look(step, plate);
   }
   looks.finish();
   return 0;
@@ -158,12 +183,18 @@ int simulate(const char* file, std::uint64_t side, std::uint64_t steps, std::uin
 int main(int argc, char** argv) {
   constexpr std::uint64_t largest_side = 1 << 15;
   const auto number = [&](int at) { return at < argc ? std::strtoull(argv[at], nullptr, 10) : 0; };
-  if (argc != 5 || number(2) < 4 || number(2) > largest_side || number(3) == 0 || number(4) == 0) {
-    std::fprintf(stderr, "insitu-heat FLOW SIDE STEPS EVERY, with a side of 4 to 32768 cells\n");
+  const Simulation wanted{.side = number(2),
+                          .steps = number(3),
+                          .every = number(4),
+                          .looks = argc == 6 ? number(5) : usual_looks};
+  if (argc < 5 || argc > 6 || wanted.side < 4 || wanted.side > largest_side || wanted.steps == 0 ||
+      wanted.every == 0 || wanted.looks == 0) {
+    std::fprintf(stderr,
+                 "insitu-heat FLOW SIDE STEPS EVERY [LOOKS], with a side of 4 to 32768 cells\n");
     return 2;
   }
   try {
-    return simulate(argv[1], number(2), number(3), number(4));
+    return simulate(argv[1], wanted);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "insitu-heat: %s\n", error.what());
     return 1;
