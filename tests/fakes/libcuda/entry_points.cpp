@@ -82,11 +82,26 @@ bool is_mixed(const void* host, std::size_t size) {
   });
 }
 
+/// What a kernel may take; a card without a screen has no watchdog.
+std::chrono::nanoseconds longest_kernel() {
+  const auto limit = driver().orders.number("watchdog");
+  return limit ? std::chrono::milliseconds(*limit) : std::chrono::nanoseconds::max();
+}
+
+/// So much time goes by, or as much as the watchdog leaves.
+void pass(std::chrono::nanoseconds time) {
+  Driver& d = driver();
+  const auto most = longest_kernel();
+  d.queue.pass(std::min(time, most));
+  if (time > most) d.queue.fail(error_launch_timeout);
+}
+
 void run_kernel(const FunctionBody& function, const std::vector<std::byte>& args,
                 std::uint64_t begin, std::uint64_t end) {
   Driver& d = driver();
-  if (d.orders.of_kernel("hang", function.name))
-    while (true) d.queue.pass(std::chrono::hours(1));
+  while (d.orders.of_kernel("hang", function.name) && d.queue.error() == 0)
+    pass(std::chrono::hours(1));
+  if (d.queue.error() != 0) return;
   if (const auto error = d.orders.of_kernel("fail", function.name))
     return d.queue.fail(static_cast<int>(*error));
   const auto start = std::chrono::steady_clock::now();
@@ -94,7 +109,7 @@ void run_kernel(const FunctionBody& function, const std::vector<std::byte>& args
           {.twin = function.twin, .args = args.data(), .begin = begin, .end = end}))
     return d.queue.fail(error_illegal_address);
   if (const auto slow = d.orders.of_kernel("slow", function.name))
-    d.queue.pass(std::chrono::nanoseconds(*slow) * static_cast<std::int64_t>(end - begin));
+    pass(std::chrono::nanoseconds(*slow) * static_cast<std::int64_t>(end - begin));
   else
     d.queue.count(std::chrono::steady_clock::now() - start);
 }
@@ -395,6 +410,9 @@ Result cuGetErrorName(Result error, const char** name) {
     case error_launch_out_of_resources:
       *name = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
       return success;
+    case error_launch_timeout:
+      *name = "CUDA_ERROR_LAUNCH_TIMEOUT";
+      return success;
     default:
       *name = nullptr;
       return error_invalid_value;
@@ -402,8 +420,9 @@ Result cuGetErrorName(Result error, const char** name) {
 }
 
 Result cuGetErrorString(Result error, const char** text) {
-  *text = error == error_illegal_address ? "an illegal memory access was encountered"
-                                         : "the fake driver was told so";
+  *text = "the fake driver was told so";
+  if (error == error_illegal_address) *text = "an illegal memory access was encountered";
+  if (error == error_launch_timeout) *text = "the launch timed out and was terminated";
   return success;
 }
 

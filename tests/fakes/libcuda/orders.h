@@ -14,6 +14,7 @@
 //   load_time 100          so many milliseconds pass until PTX is taken
 //   slow NAME 1000         an item of the kernel takes so many nanoseconds
 //   hang NAME              the kernel does not end
+//   watchdog 200           a kernel that takes more than so many milliseconds is ended: error 702
 //   fail NAME 700          it ends the context with this error
 //   refuse_launch NAME 701 it is not launched, with this error, and all goes on
 #pragma once

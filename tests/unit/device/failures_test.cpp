@@ -43,6 +43,14 @@ TEST_CASE("a kernel that writes where nothing is ends its context") {
                "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered");
 }
 
+TEST_CASE("a kernel that the driver's watchdog ends is told so, with what to do") {
+  check_breaks(
+      "slow count 1000000\nwatchdog 50\n", "count", DeviceStatus::crashed, DeviceFault::crashed,
+      "CUDA_ERROR_LAUNCH_TIMEOUT (702): the launch timed out and was terminated; an item of "
+      "the kernel, or a group of them, takes longer than the driver lets a kernel have this "
+      "card: give each item less to do");
+}
+
 TEST_CASE("a GPU that fails is told apart from a kernel that does") {
   check_breaks("fail count 214\n", "count", DeviceStatus::lost, DeviceFault::lost,
                "CUDA_ERROR_ECC_UNCORRECTABLE");

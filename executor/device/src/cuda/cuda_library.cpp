@@ -115,7 +115,14 @@ std::string Library::words(Result result) const {
 }
 
 DriverFailure Library::failure(Result result, std::string_view step) const {
-  return {error_of(result), fmt::format("{}: {}", step, words(result))};
+  // Launches are cut into short pieces of items, so it was one that cannot be cut.
+  const std::string_view remedy =
+      result == error_launch_timeout
+          ? "; an item of the kernel, or a group of them, takes longer than the driver lets a "
+            "kernel have this card: give each item less to do, and launch the kernel more often, "
+            "as steps of a step function"
+          : "";
+  return {error_of(result), fmt::format("{}: {}{}", step, words(result), remedy)};
 }
 
 DriverAbsence Library::absence(Result result, std::string_view step) const {
