@@ -122,7 +122,8 @@ void CallMaker::ended_quickly(const BegunPointer& begun, std::optional<Reply> re
   arrivals_.put(CallEnded{.flow = call.flow,
                           .event = flow::Answered{.call = {.run = 0, .number = call.number},
                                                   .output = std::move(reply->output),
-                                                  .run_time = reply->timing.run}});
+                                                  .run_time = reply->timing.run,
+                                                  .host = std::move(reply->node)}});
 }
 
 void CallMaker::stop(const std::string& flow, std::uint64_t number) {
@@ -184,7 +185,8 @@ std::optional<flow::Event> CallMaker::call(const Begun& begun, const std::stop_t
       Reply reply = client_.invoke(call.function, call.input, options);
       return flow::Answered{.call = {.run = 0, .number = call.number},
                             .output = std::move(reply.output),
-                            .run_time = reply.timing.run};
+                            .run_time = reply.timing.run,
+                            .host = std::move(reply.node)};
     } catch (const Forgotten&) {
       return std::nullopt;
     } catch (const Error& error) {

@@ -59,7 +59,7 @@ struct RowOf {
   EventRow operator()(const flow::Answered& e) const {
     return {.kind = Kind::answered,
             .call = e.call.number,
-            .outcome = {},
+            .outcome = e.host,  // it has no other
             .message = {},
             .output = e.output,
             .text = std::to_string(e.run_time.count())};
@@ -98,7 +98,8 @@ Result<flow::Event> event_of(const Statement& row) {
       return flow::Answered{
           .call = call,
           .output = row.blob(6),
-          .run_time = flow::Time(parse_number<std::int64_t>(row.text(5)).value_or(0))};
+          .run_time = flow::Time(parse_number<std::int64_t>(row.text(5)).value_or(0)),
+          .host = row.text(4)};
     case Kind::failed:
       return flow::CallFailed{.call = call,
                               .outcome = row.text(4),

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "flow/own_share.h"
+#include "host_speeds.h"
 #include "known_objects.h"
 #include "variant_book.h"
 
@@ -90,6 +91,7 @@ Tuner::Tuner(const Plan& plan, std::vector<std::unique_ptr<Optimiser>> optimiser
       optimisers_(std::move(optimisers)),
       objects_(std::make_unique<KnownObjects>()),
       variants_(std::make_unique<VariantBook>(plan)),
+      speeds_(std::make_unique<HostSpeeds>()),
       ranks_(plan.nodes.size(), 0) {
   const auto is_data = [](const PlannedPort& port) { return port.type.is_data(); };
   for (const PlannedNode& node : plan.nodes)
@@ -179,6 +181,10 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
                 .workers = std::max(room.workers, 1U),
                 .window = std::max(room.window, 1U)};
   for (const auto& [function, times] : times_) all.times.push_back(times);
+  const std::map<std::string, double> speeds = speeds_->all();
+  for (HostSituation& host : all.hosts)
+    if (const auto known = speeds.find(host.name); known != speeds.end())
+      host.speed = known->second;
   const auto show = [&](std::uint32_t node) {
     if (all.nodes.size() == most_nodes) return;
     const std::uint64_t left = engine.not_started(node);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "flow/tuner.h"
+#include "host_speeds.h"
 #include "known_objects.h"
 #include "variant_book.h"
 
@@ -31,6 +32,7 @@ bool is_functions_fault(const std::string& outcome) {
 /// Times of a function are those of whichever variant was called in its place: others go by them.
 void Tuner::starts(const StartCall& start, Time now) {
   Open open{.node = start.node,
+            .call = start.keeps ? nullptr : start.function,
             .function = start.function->function,
             .pieces = start.pieces,
             .gives_data = start.function->result.is_data(),
@@ -98,9 +100,9 @@ void Tuner::see(const Event& event, Time now) {
   }
   const auto* answered = std::get_if<Answered>(&event);
   if (answered == nullptr) return;
-  const std::optional<Open> closed = closes(answered->call.number);
+  std::optional<Open> closed = closes(answered->call.number);
   if (!closed) return;
-  const Open& call = *closed;
+  Open& call = *closed;
   ++calls_seen_;
   learn_of_result(call, answered->output);
   if (answered->run_time.count() <= 0) return;
@@ -109,11 +111,23 @@ void Tuner::see(const Event& event, Time now) {
                      std::chrono::duration<double>(answered->run_time).count() /
                          static_cast<double>(call.pieces));
   learn(times_[{call.function, {}}], call, answered->run_time, now);
+  compare(call, *answered, now);
+}
+
+/// On hosts and devices. A batch of steps takes as long as its budget says: there its steps are the
+/// pieces.
+void Tuner::compare(Open& call, const Answered& answered, Time now) {
+  if (plan_.nodes[call.node].is_step)
+    call.pieces = std::max<std::uint64_t>(steps_in(answered.output), 1);
+  if (call.call != nullptr && !answered.host.empty())
+    speeds_->learn(call.call, call.device, answered.host,
+                   std::chrono::duration<double>(answered.run_time).count() /
+                       static_cast<double>(call.pieces));
   if (call.device == Device::any) return;
   const std::string kind = call.device == Device::gpu ? "gpu" : "cpu";
   FunctionTimes& times = times_[{call.function, kind}];
   times.host_kind = kind;
-  learn(times, call, answered->run_time, now);
+  learn(times, call, answered.run_time, now);
 }
 
 void Tuner::learn(FunctionTimes& times, const Open& call, Time run_time, Time now) {

@@ -148,12 +148,15 @@ Gathering Gathering::of(const PortType& result, std::uint64_t count,
 }
 
 StepResult step_result(Bytes bytes) {
-  StepResult result{.done = count_of(bytes) == 1,
-                    .steps = count_of(std::span(bytes).subspan(sizeof(std::uint64_t))),
-                    .state = {}};
+  StepResult result{.done = count_of(bytes) == 1, .steps = steps_in(bytes), .state = {}};
   bytes.erase(bytes.begin(), bytes.begin() + module::step_head_bytes);
   result.state = std::move(bytes);
   return result;
+}
+
+std::uint64_t steps_in(std::span<const std::byte> bytes) {
+  return bytes.size() < module::step_head_bytes ? 0
+                                                : count_of(bytes.subspan(sizeof(std::uint64_t)));
 }
 
 void append_budget(std::chrono::nanoseconds time, std::uint64_t steps, Bytes& out) {

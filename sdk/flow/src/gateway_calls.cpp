@@ -210,8 +210,10 @@ class GatewayCalls final : public FlowCalls {
     try {
       Reply reply =
           client_.invoke(exact_name(plan_, next.call.function->function), next.call.input, options);
-      inbox_->put(Answered{
-          .call = next.call.call, .output = std::move(reply.output), .run_time = reply.timing.run});
+      inbox_->put(Answered{.call = next.call.call,
+                           .output = std::move(reply.output),
+                           .run_time = reply.timing.run,
+                           .host = std::move(reply.node)});
       return true;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::unreachable || Clock::now() >= give_up ||

@@ -197,7 +197,10 @@ class LeaseCalls final : public FlowCalls {
     if (one.error == nullptr) {
       constexpr int share = 8;
       run_time_ += (one.run_time - run_time_) / share;
-      return Answered{.call = call, .output = std::move(one.output), .run_time = one.run_time};
+      return Answered{.call = call,
+                      .output = std::move(one.output),
+                      .run_time = one.run_time,
+                      .host = one.host == nullptr ? std::string() : *one.host};
     }
     const Error error(std::move(*one.error));
     if (error.kind() == ErrorKind::lease_ended) is_over_ = true;

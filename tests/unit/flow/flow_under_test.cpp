@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "flow/values.h"
 #include "module/typed_values.h"
@@ -158,6 +160,19 @@ std::string four_kinds() {
          "  - {from: total, to: grow.state}\n"
          "  - {value: 3, to: grow.by}\n"
          "outputs: {total: total, search: search, grow: grow}\n";
+}
+
+std::string batches_of_steps() {
+  return "flow: steps\nfunctions: {walk: \"step<u64>(struct<16,8:u64@0,u64@8>,u64)\"}\n"
+         "inputs: {n: u64}\n"
+         "nodes: {steps: {kind: iterate, function: walk, budget: 1s}}\n"
+         "edges: [{from: n, to: steps}]\noutputs: {n: steps}\n";
+}
+
+Answered answer_of_batch(const StartCall& call, std::uint64_t steps) {
+  const std::array<std::uint64_t, 3> words{0, steps, 7};  // the head, then a state
+  const auto bytes = std::as_bytes(std::span(words));
+  return {.call = call.call, .output = Bytes(bytes.begin(), bytes.end())};
 }
 
 Answered answer_to(const StartCall& call) {

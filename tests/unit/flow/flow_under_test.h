@@ -28,6 +28,11 @@ namespace orchid::flow {
 [[nodiscard]] std::string functions_section();
 /// A document with maps, of which one ends early, a reduce and an iterate; `n` gives the pieces.
 [[nodiscard]] std::string four_kinds();
+/// A document whose node `steps` calls the step function `walk` with a number as its state, in
+/// batches of a second.
+[[nodiscard]] std::string batches_of_steps();
+/// What a batch of it gives that has made so many steps, and is not the last.
+[[nodiscard]] Answered answer_of_batch(const StartCall& call, std::uint64_t steps);
 
 /// Runs the calls of an engine, in an order that `random` chooses; what else happens is up to the
 /// test.

@@ -79,7 +79,7 @@ TEST_CASE("a call that is lost from sight is looked for under the key that it ha
   std::atomic<int> asked{0};
   FakeGateway gateway([&](const FakeRequest&) {
     return ++asked == 1 ? FakeAnswer{.status = 504, .body = R"({"detail":"late"})"}
-                        : FakeAnswer{.body = "out"};
+                        : FakeAnswer{.body = "out", .headers = {"Orchid-Node: n1"}};
   });
   Client client({.gateway = gateway.address()});
   const Plan plan = plan_of_one();
@@ -91,7 +91,9 @@ TEST_CASE("a call that is lost from sight is looked for under the key that it ha
   REQUIRE(std::holds_alternative<CallFailed>(first));
   const std::string outcome = std::get<CallFailed>(first).outcome;
   calls->start(call_of(plan, 2, 2), plan.nodes[0]);
-  CHECK(std::holds_alternative<Answered>(events.next()));
+  const Event second = events.next();
+  REQUIRE(std::holds_alternative<Answered>(second));
+  CHECK(std::get<Answered>(second).host == "n1");
   const auto made = calls_of(gateway);
   REQUIRE(made.size() == 2);
   CHECK(made[0].header("idempotency-key").starts_with("run-0-"));

@@ -93,7 +93,7 @@ FakeAnswer accepted() {
 TEST_CASE("calls that end at once are asked for once each, however many there are") {
   Maker maker([](const FakeRequest& request) {
     return FakeAnswer{.body = request.header("idempotency-key"),
-                      .headers = {"Server-Timing: run;dur=2"}};
+                      .headers = {"Server-Timing: run;dur=2", "Orchid-Node: n1"}};
   });
   constexpr std::uint64_t many = 300;
   for (std::uint64_t i = 0; i < many; ++i) maker.start(i);
@@ -102,6 +102,7 @@ TEST_CASE("calls that end at once are asked for once each, however many there ar
     const CallEnded end = maker.next();
     CHECK(end.flow == "fl-1");
     CHECK(std::get<flow::Answered>(end.event).run_time == 2ms);
+    CHECK(std::get<flow::Answered>(end.event).host == "n1");
     answers[std::get<flow::Answered>(end.event).call.number] = text_of(end);
   }
   REQUIRE(answers.size() == many);

@@ -229,6 +229,26 @@ TEST_CASE("a flow that is done leaves its outputs, and no events") {
   CHECK(journal->body("fl-2").error().code == ErrorCode::not_found);
 }
 
+TEST_CASE("an answer is read as it was written, with how long it took and where") {
+  const tests::Scratch folder;
+  const flow::Answered written{.call = {.run = 0, .number = 9},
+                               .output = {std::byte{1}, std::byte{2}},
+                               .run_time = std::chrono::microseconds(70),
+                               .host = "n1"};
+  {
+    const auto journal = journal_in(folder);
+    REQUIRE(journal->insert(record_of("fl-1", {})).has_value());
+    write(*journal, "fl-1", 0, {.event = written});
+  }
+  const auto events = journal_in(folder)->events("fl-1").value();
+  REQUIRE(events.size() == 1);
+  const auto& read = std::get<flow::Answered>(events[0].event);
+  CHECK(read.call == written.call);
+  CHECK(read.output == written.output);
+  CHECK(read.run_time == written.run_time);
+  CHECK(read.host == "n1");
+}
+
 TEST_CASE("what flows have learned stays, and the newest counts") {
   const tests::Scratch folder;
   {

@@ -75,6 +75,8 @@ TEST_CASE("each call ends once, with its number and its output") {
     CHECK(seen.insert(ended.number).second);
     CHECK(ended.error == nullptr);
     CHECK(text_of(ended) == std::to_string(ended.number));
+    REQUIRE(ended.host != nullptr);
+    CHECK(*ended.host == "n1");
   }
   std::vector<CallSet::Ended> more;
   calls.take(more, 0ns);

@@ -49,7 +49,9 @@ struct CallId {
 struct Answered {
   CallId call;
   Bytes output;
-  Time run_time{};  // of the function on its worker; 0: not known. The engine does not look at it.
+  /// Of the function on its worker; 0: not known. The engine does not look at these.
+  Time run_time{};
+  std::string host{};  // of its worker, by the name that the gateway tells of it; empty: not known
 };
 /// The call has ended without output, or was lost with its worker. `outcome` as on the wire, or
 /// `data_returned`: it could not be made while objects of `StartCall::kept` were away, which are

@@ -27,7 +27,7 @@ struct HostSituation {
   std::uint32_t cores = 0;
   std::uint32_t cores_free = 0;
   std::uint32_t gpus_free = 0;
-  double speed = 1;               // relative to the others; 1: not known
+  double speed = 1;               // relative to the others, whose mean is 1; 1: not known
   std::optional<double> watts{};  // that it draws now; nothing: it does not report that
   double watts_per_core = 0;      // more, for a core that works; declared
   std::uint32_t cores_own = 0;    // of the free ones, those that the flow itself has by now
@@ -76,7 +76,7 @@ struct ComingNode {
 };
 
 /// What calls of a function have taken in this flow: all of them, and of those that were to run on
-/// cores, or on a GPU, apart.
+/// cores, or on a GPU, apart. Of these the steps of a batch count as pieces.
 struct FunctionTimes {
   std::string function;
   std::string host_kind;  // "cpu": on cores, "gpu"; empty: all of them

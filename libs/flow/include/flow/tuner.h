@@ -18,6 +18,7 @@
 
 namespace orchid::flow {
 
+class HostSpeeds;
 class KnownObjects;
 class VariantBook;
 
@@ -70,6 +71,7 @@ class Tuner {
  private:
   struct Open {
     std::uint32_t node = 0;
+    const PlannedCall* call = nullptr;  // of the plan; null: an object is kept
     std::string function;
     std::uint64_t pieces = 1;
     bool gives_data = false;
@@ -88,6 +90,7 @@ class Tuner {
   [[nodiscard]] bool is_awaited(const Engine& engine) const;
   void learn_of_result(const Open& call, const Bytes& output);
   void learn(FunctionTimes& times, const Open& call, Time run_time, Time now);
+  void compare(Open& call, const Answered& answered, Time now);
   [[nodiscard]] bool is_due(Time now) const;
   void rank(const Engine& engine, const Room& room);
   [[nodiscard]] bool has_news(const Decided& decided) const;
@@ -97,6 +100,7 @@ class Tuner {
   std::vector<std::unique_ptr<Optimiser>> optimisers_;
   std::unique_ptr<KnownObjects> objects_;
   std::unique_ptr<VariantBook> variants_;
+  std::unique_ptr<HostSpeeds> speeds_;
   bool objects_changed_ = false;
   std::vector<bool> is_given_data_;  // by node
   /// Of those, the ones at whose ports there may be objects that it does not know.

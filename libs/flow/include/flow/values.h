@@ -39,6 +39,8 @@ struct StepResult {
   Bytes state;
 };
 [[nodiscard]] StepResult step_result(Bytes bytes);
+/// Its steps alone, without a look at the state. 0: these are no such bytes.
+[[nodiscard]] std::uint64_t steps_in(std::span<const std::byte> bytes);
 /// The first argument of a step function: how much the next batch may do.
 void append_budget(std::chrono::nanoseconds time, std::uint64_t steps, Bytes& out);
 

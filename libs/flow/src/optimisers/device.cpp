@@ -28,7 +28,10 @@ struct Places {
   bool in_runs = false;
   [[nodiscard]] bool is_known() const { return times != nullptr && times->pieces != 0; }
   [[nodiscard]] double seconds() const {
-    return std::max(times->seconds_of_piece() + (in_runs ? 0 : times->overhead_seconds), 1e-9);
+    // A batch of an iteration is one call with many steps.
+    const double calls = static_cast<double>(times->calls) / static_cast<double>(times->pieces);
+    return std::max(times->seconds_of_piece() + (in_runs ? 0 : times->overhead_seconds * calls),
+                    1e-9);
   }
   /// The last piece may be as long as the longest so far.
   [[nodiscard]] double longest_seconds() const {

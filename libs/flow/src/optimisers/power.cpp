@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
 
 #include "flow/usable_hosts.h"
 #include "optimisers.h"
@@ -22,6 +25,17 @@ bool is_usable(const Situation& situation, const HostSituation& host) {
   return (situation.nodes.empty() && situation.running.empty()) ||
          std::ranges::any_of(situation.running, may) ||
          std::ranges::any_of(situation.nodes, may, &ReadyNode::constraints);
+}
+
+/// Of those whose speed was learned; empty: of none.
+std::string speeds_of(const std::vector<HostSituation>& hosts) {
+  constexpr std::size_t most_told = 8;
+  std::string text;
+  std::size_t told = 0;
+  for (const HostSituation& host : hosts)
+    if (host.speed != 1 && told++ < most_told)
+      text += fmt::format("{} {} {:.2g}", text.empty() ? "; speeds:" : ",", host.name, host.speed);
+  return told > most_told ? text + ", …" : text;
 }
 
 class Power final : public Optimiser {
@@ -54,9 +68,11 @@ class Power final : public Optimiser {
     for (const ReadyNode& node : situation.nodes)
       decided.nodes.push_back(
           {.node = node.node,
-           .why = fmt::format(
-               "power: {} calls at once within {:g} W, by {}", *decided.open_calls, watts_,
-               is_measured ? "what hosts report" : "declared watts: not all hosts report theirs")});
+           .why = fmt::format("power: {} calls at once within {:g} W, by {}", *decided.open_calls,
+                              watts_,
+                              is_measured ? "what hosts report"
+                                          : "declared watts: not all hosts report theirs") +
+                  speeds_of(hosts)});
     return decided;
   }
 

@@ -43,6 +43,7 @@ struct Reply {
   std::string invocation;  // its id
   CallTiming timing;
   std::vector<CallStep> path{};  // of a call of a crew that was to be traced, and its children
+  std::string node{};            // on which it ran, of a call through the gateway; empty: not told
   [[nodiscard]] std::string_view text() const {
     return {reinterpret_cast<const char*>(output.data()), output.size()};
   }

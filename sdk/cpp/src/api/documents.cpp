@@ -175,8 +175,11 @@ std::string parse_accepted(const HttpResponse& response) {
 
 Reply make_reply(HttpResponse response, std::string invocation) {
   const CallTiming timing = parse_server_timing(response.header("server-timing"));
-  return {
-      .output = std::move(response.body), .invocation = std::move(invocation), .timing = timing};
+  std::string node(response.header("orchid-node"));
+  return {.output = std::move(response.body),
+          .invocation = std::move(invocation),
+          .timing = timing,
+          .node = std::move(node)};
 }
 
 CallTiming whole_timing(CallTiming told, const ExchangeTimes& seen,

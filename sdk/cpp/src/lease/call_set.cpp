@@ -178,6 +178,7 @@ void CallSet::settle(BatchCall& call, std::vector<Ended>& ended) {
     ended.push_back({.number = call.index,
                      .output = std::move(call.output),
                      .run_time = call.run_time,
+                     .host = call.host,
                      .error = std::move(call.error)});
   batch_->close(call);
 }

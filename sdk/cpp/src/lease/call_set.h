@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lease/call_batch.h"
@@ -39,6 +40,7 @@ class CallSet : private LaneKeeper {
     std::uint64_t number = 0;
     std::vector<std::byte> output;
     std::chrono::nanoseconds run_time{0};
+    const std::string* host = nullptr;      // lives as long as the lease; null: nobody has answered
     std::unique_ptr<Error::Details> error;  // null: it went well
   };
   /// Adds what has ended; waits for the first such call, for `patience`, or until `wake`.

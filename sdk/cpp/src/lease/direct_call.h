@@ -77,6 +77,7 @@ struct DirectCall {
   std::atomic<State> state{State::pending};
   std::size_t output_size = 0;
   std::chrono::nanoseconds run_time{0};
+  const std::string* host = nullptr;  // of the worker that has answered; lives as long as the lease
   std::vector<std::byte> output;
   std::unique_ptr<HeldAnswer> held;
   std::unique_ptr<Error::Details> error;

@@ -276,6 +276,7 @@ void WorkerLane::cancel_unwanted() {
 
 bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response) {
   call.run_time = response.run_time;
+  call.host = &worker_.node;
   if (response.outcome != Outcome::ok) {
     set_error(call, response);
     return false;
