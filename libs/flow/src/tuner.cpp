@@ -187,7 +187,12 @@ Situation Tuner::situation(const Engine& engine, const Room& room) const {
       host.speed = known->second;
   const auto show = [&](std::uint32_t node) {
     if (all.nodes.size() == most_nodes) return;
-    const std::uint64_t left = engine.not_started(node);
+    // The next step of an iteration begins as soon as the last one has ended: what is said before
+    // that is in time for the one behind it.
+    const bool goes_on =
+        plan_.nodes[node].kind == NodeKind::iterate && engine.open_calls_of(node) != 0 &&
+        (plan_.nodes[node].cores_of_call != 0 || plan_.nodes[node].chooses_variant);
+    const std::uint64_t left = std::max<std::uint64_t>(engine.not_started(node), goes_on ? 1 : 0);
     if (left == 0) return;
     all.nodes.push_back({.node = node,
                          .name = plan_.nodes[node].name,

@@ -186,6 +186,50 @@ TEST_CASE("devices: a step of an iteration is tried on both, and then goes to th
   CHECK(device_of() == Device::cores);
 }
 
+TEST_CASE("devices: of batches that last as long as their budget the one with more steps counts") {
+  for (const std::uint64_t steps_on_gpu : {400U, 50U}) {
+    Plan plan = plan_of("optimise: [device]\n" + batches_of_steps());
+    plan.needs["walk"] = "1 core, 1 GPU | 1 core";
+    find_choices_of_devices(plan);
+    std::vector<std::unique_ptr<Optimiser>> optimisers;
+    optimisers.push_back(make_optimiser({.name = "device", .options = {}}));
+    Tuner tuner(plan, std::move(optimisers));
+    tuner.set_hosts({{.name = "a", .cores = 2, .cores_free = 2, .gpus_free = 1}});
+    Engine engine = Engine::start(plan, {value("u64", "0")}, {.window = 4}).value();
+    std::vector<StartCall> calls;
+    Time now{};
+    const auto apply = [&](Event event) {
+      tuner.see(event, now);
+      for (Action& action : engine.apply(std::move(event), now)) {
+        tuner.see(action, now);
+        if (auto* start = std::get_if<StartCall>(&action)) calls.push_back(std::move(*start));
+      }
+    };
+    const auto tell = [&](Event event) {
+      apply(std::move(event));
+      if (auto decided = tuner.decide(engine, {.workers = 2, .window = 4}, now))
+        apply(std::move(*decided));
+    };
+    tell(Tick{});
+    std::vector<Device> devices;
+    while (devices.size() < 6) {
+      REQUIRE(calls.size() == 1);
+      const StartCall call = std::move(calls.front());
+      calls.clear();
+      devices.push_back(call.device);
+      const bool on_gpu = call.device == Device::gpu;
+      Answered answer = answer_of_batch(call, on_gpu ? steps_on_gpu : 100);
+      answer.run_time = std::chrono::milliseconds(on_gpu ? 1001 : 999);
+      now += std::chrono::milliseconds(1005);
+      tell(std::move(answer));
+    }
+    const Device faster = steps_on_gpu > 100 ? Device::gpu : Device::cores;
+    // What is decided when a batch has ended is for the one behind the next.
+    CHECK(devices ==
+          std::vector{Device::gpu, Device::gpu, Device::cores, Device::cores, faster, faster});
+  }
+}
+
 TEST_CASE("devices: without a GPU that is free all goes to cores, and nothing waits for one") {
   Situation situation{
       .nodes =
