@@ -31,3 +31,21 @@ ORCHID_KERNEL(wait_for_ever, WaitArgs) {
   }
   args.word[1] = item;
 }
+
+/// Heat in a rod: each cell becomes the mean of its neighbours; its ends stay.
+struct RodArgs {
+  const double* now;
+  double* next;
+  uint64_t cells;
+};
+ORCHID_KERNEL(relax_cell, RodArgs) {
+  const bool is_end = item == 0 || item + 1 == args.cells;
+  args.next[item] = is_end ? args.now[item] : (args.now[item - 1] + args.now[item + 1]) / 2;
+}
+/// The same by one item, which no launch can cut.
+ORCHID_KERNEL(relax_rod, RodArgs) {
+  for (uint64_t i = 1; i + 1 < args.cells; ++i)
+    args.next[i] = (args.now[i - 1] + args.now[i + 1]) / 2;
+  args.next[0] = args.now[0];
+  args.next[args.cells - 1] = args.now[args.cells - 1];
+}

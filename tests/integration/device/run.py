@@ -2,7 +2,7 @@
 """run.py PROGRAMS DRIVER [CASE...]: functions with kernels on GPUs whose driver is the fake one in the folder DRIVER: over leases and over
 HTTP, what goes wrong there, and what is left of it. With `card` for DRIVER: what needs no fake, on this machine's first GPU."""
 import contextlib
-import json
+import functools
 import os
 import pathlib
 import signal
@@ -11,30 +11,16 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
+from gateway_process import wait_for  # noqa: E402 (found only after the line above)
+from gpu_site import counted, deploy, device_process, device_processes, executor_of, shown, site_with_gpu, wait_for_gpus  # noqa: E402
 from processes import alive, expect, family, words_of  # noqa: E402
 from slurm_cluster import chosen, measured  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 ON_A_CARD = sys.argv[2] == "card"
-DRIVER = pathlib.Path(sys.argv[2]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
-CORES = ",".join(str(core) for core in sorted(os.sched_getaffinity(0))[:2])
 DEADLINE_MS = 30_000
 ANSWER_DEADLINE_S = 45
-
-
-class Orders:
-    """What the fake driver does wrong."""
-
-    def __init__(self, folder):
-        self.file = folder / "orders"
-        self.give()
-
-    def give(self, *orders):
-        expect(not (ON_A_CARD and orders), "a real card takes no orders")
-        # The driver keeps the file open: it is written again, not replaced.
-        self.file.write_text("".join(one + "\n" for one in orders))
 
 
 class Lease:
@@ -86,37 +72,10 @@ def lease(site, gpus=1):
         one.close()
 
 
-def executor_of(site):
-    return site.executors[-1].pid
-
-
 def name_of(pid):
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     return ""
-
-
-def device_processes(site, executor=None):
-    return [pid for pid in family(executor or executor_of(site)) if "orchid-device" in words_of(pid)[0]]
-
-
-def device_process(site):
-    found = wait_for(lambda: device_processes(site), lambda pids: len(pids) == 1, "one device process", site.said)
-    return found[0]
-
-
-def shown(site):
-    """The only host, as the gateway knows it."""
-    hosts = site.document("hosts")["hosts"]
-    return hosts[0] if hosts else {"gpus_usable": 0, "gpus_leased": 0, "executors": []}
-
-
-def wait_for_gpus(site, count):
-    wait_for(lambda: shown(site)["gpus_usable"], lambda usable: usable == count, f"{count} GPUs can be used", site.said)
-
-
-def counted(site, name):
-    return shown(site)["executors"][0]["counters"].get(name, 0)
 
 
 NANOSLEEP = "230"  # clock_nanosleep, on x86-64
@@ -337,8 +296,7 @@ def invoke(site, function, text):
 
 def deploy_for_gpus(site, **sources):
     for name, source in sources.items():
-        site.orchid("build", HERE / source, "-o", site.folder / f"{name}.orc")
-        site.orchid("deploy", site.folder / f"{name}.orc", "--needs", "1 gpu")
+        deploy(site, HERE / source, name, "--needs", "1 gpu")
 
 
 def over_http_a_process_serves_one_module(site):
@@ -368,47 +326,6 @@ def a_call_that_is_cancelled_costs_no_process(site):
     site.orders.give()
     expect(invoke(site, "first.mixes", "10").startswith("gpu "), "the next call runs")
     expect(device_process(site) == first, "in the same process")
-
-
-class FlowOnBoth:
-    """A flow whose pieces run on a GPU as well as on a core."""
-
-    def __init__(self, site):
-        self.site = site
-        site.orchid("build", HERE / "both.cpp", "-o", site.folder / "both.orc")
-        site.orchid("deploy", site.folder / "both.orc", "--needs", "1 gpu | 1 core")
-        self.items, self.pieces = 400_000, 60
-        self.file = site.folder / "both.yaml"
-        self.file.write_text("flow: both\noptimise: [device, prefetch]\ninputs: {items: span<u64>}\nnodes:\n  work: {kind: map, each: both.where}\n"
-                             "edges: [{from: items, to: work}]\noutputs: {where: work}\n")
-        self.given = ("--input", f"items={json.dumps([self.items] * self.pieces)}")
-
-    def is_divided(self, where, why):
-        expect([one // 2 for one in where] == [self.items] * self.pieces, f"each piece is done once: {where}")
-        expect({one % 2 for one in where} == {0, 1}, f"on a GPU and on cores: {where}, {why}\n{self.site.said()}")
-        for part in ("device: GPUs: ", " s a piece on 1; cores: "):
-            expect(part in why, f"what was decided is told: {why}")
-
-
-def a_flow_uses_a_gpu_and_cores_at_once(site):
-    flow = FlowOnBoth(site)
-    planned = site.orchid("flow", "plan", flow.file, *flow.given).stdout
-    expect("optimised by device: functions that run on a GPU and on cores" in planned, f"the plan tells it: {planned}")
-    expect("on a GPU or 1 core, by trial" in planned, f"and of which node it may choose: {planned}")
-    done = json.loads(site.orchid("flow", "run", flow.file, *flow.given, "--json").stdout)
-    flow.is_divided(done["outputs"]["where"], done["nodes"][0].get("why", ""))
-    only_cores = site.folder / "cores.yaml"
-    only_cores.write_text(flow.file.read_text().replace("each: both.where", "each: both.where, constraints: {device: cores}"))
-    done = json.loads(site.orchid("flow", "run", only_cores, *flow.given, "--json").stdout)
-    expect({one % 2 for one in done["outputs"]["where"]} == {0}, "a node that is to run on cores does")
-
-
-def a_submitted_flow_uses_a_gpu_and_cores_at_once(site):
-    flow = FlowOnBoth(site)
-    flow_id = site.orchid("flow", "submit", flow.file, *flow.given).stdout.strip()
-    site.orchid("flow", "watch", flow_id)
-    why = site.orchid("explain", flow_id, "work").stdout
-    flow.is_divided(json.loads(site.orchid("flow", "result", flow_id).stdout), why)
 
 
 def two_leases_share_a_card_in_time(site):
@@ -444,36 +361,14 @@ def without_a_driver_no_gpu_is_offered(site):
         expect(one.call("gpu.mixes", "10").startswith("ok cores "), "on cores all runs")
 
 
-@contextlib.contextmanager
-def site_with_gpu(*options, driver=True, gpus=("0",)):
-    offered = [word for gpu in gpus for word in ("--gpus", gpu)]
-    # Calls that come one after the other are on several threads, each with leases of its own.
-    with gateway(PROGRAMS, dict(os.environ), "http_threads = 4\n") as site:
-        site.orders = Orders(site.folder)
-        if driver and not ON_A_CARD:
-            site.environment.update(LD_LIBRARY_PATH=f"{DRIVER}:{site.folder}", CUDA_FAKE_TWINS=str(DRIVER / "device_twins.so"),
-                                    CUDA_FAKE_ORDERS=str(site.orders.file))
-        site.add_gpu_executor = lambda: site.add_executor("gpu", "--core-list", CORES, *offered, *options)
-        site.add_gpu_executor()
-        for source, name in (("functions.cpp", "gpu"), ("without_kernels.c", "plain")):
-            module = site.folder / (name + ".orc")
-            site.orchid("build", HERE / source, "-o", module)
-            site.orchid("deploy", module)
-        if driver:
-            wait_for_gpus(site, len(gpus))
-        yield site
-        expect(site.process.poll() is None, "the gateway lives")
-
-
 def main():
     on_one = [the_same_on_a_gpu_and_on_cores, a_function_without_kernels_runs_on_a_gpu_place, a_lease_gets_a_process_that_no_other_has_used,
               an_error_for_good_is_the_functions_crash, a_kernel_that_strays_costs_one_call, no_memory_is_over_the_limit,
-              a_kernel_that_does_not_end_costs_the_process, a_kernel_that_waits_for_ever_costs_the_process, a_long_launch_costs_no_process, a_gpu_that_fails_leaves_the_offer,
-              a_device_process_that_is_killed_costs_a_try, a_worker_that_is_killed_costs_a_try]
+              a_kernel_that_does_not_end_costs_the_process, a_kernel_that_waits_for_ever_costs_the_process, a_long_launch_costs_no_process,
+              a_gpu_that_fails_leaves_the_offer, a_device_process_that_is_killed_costs_a_try, a_worker_that_is_killed_costs_a_try]
     # What was refused is refused for a while, and what was deployed stays.
     alone = [an_executor_that_is_killed_leaves_no_process, kernels_that_the_driver_refuses_are_told_with_its_log,
-             over_http_a_process_serves_one_module, a_call_that_is_cancelled_costs_no_process,
-             a_flow_uses_a_gpu_and_cores_at_once, a_submitted_flow_uses_a_gpu_and_cores_at_once]
+             over_http_a_process_serves_one_module, a_call_that_is_cancelled_costs_no_process]
     of_a_job = [a_grant_is_given_back_with_its_gpu]
     shared = [two_leases_share_a_card_in_time]
     slices = [a_slice_is_offered_like_a_gpu]
@@ -483,16 +378,15 @@ def main():
                   a_kernel_that_strays_costs_one_call, no_memory_is_over_the_limit, a_kernel_that_waits_for_ever_costs_the_process]
         alone, of_a_job, shared, slices, without = [over_http_a_process_serves_one_module], [], [], [], []
     on_one, alone, of_a_job, shared, slices, without = chosen(on_one, alone, of_a_job, shared, slices, without, wanted=sys.argv[3:])
+    gpu_site = functools.partial(site_with_gpu, PROGRAMS, sys.argv[2])
     if on_one:
-        with site_with_gpu() as site:
+        with gpu_site() as site:
             for case in on_one:
                 site.orders.give()
                 measured(case, site)
     pilot = ("--grant", "pilot", "--job", "7", "--scheduling", "normal")
-    for cases, site_of in ((alone, site_with_gpu), (of_a_job, lambda: site_with_gpu(*pilot)),
-                           (shared, lambda: site_with_gpu(gpus=("0=GPU-1", "1=GPU-1"))),
-                           (slices, lambda: site_with_gpu(gpus=("0=MIG-c6d4f1ef-42e4",))),
-                           (without, lambda: site_with_gpu(driver=False))):
+    for cases, site_of in ((alone, gpu_site), (of_a_job, lambda: gpu_site(*pilot)), (shared, lambda: gpu_site(gpus=("0=GPU-1", "1=GPU-1"))),
+                           (slices, lambda: gpu_site(gpus=("0=MIG-c6d4f1ef-42e4",))), (without, lambda: gpu_site(has_driver=False))):
         for case in cases:
             with site_of() as site:
                 measured(case, site)

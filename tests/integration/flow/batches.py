@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
@@ -115,9 +114,7 @@ class Site:
         return self.site.orchid("flow", "logs", flow_id).stdout
 
     def calls(self):
-        done = subprocess.run(["curl", "--silent", "--fail", "--max-time", "10", "--unix-socket", self.site.folder / "gateway.sock",
-                               "http://localhost/v1/invocations?limit=1000"], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=True)
-        return collections.Counter(one["entry"] for one in json.loads(done.stdout)["invocations"])
+        return collections.Counter(one["entry"] for one in self.site.invocations())
 
     def files(self):
         return [path for path in self.directory.rglob("*.data")]
