@@ -5,15 +5,10 @@
 // are alike, on two workers of a lease that have a core each; then the same with one of the workers
 // throttled to a quarter of its core by the kernel. The rival is found by a full search in the same
 // run: all fixed numbers of pieces a call, from 1 to all, in steps of a quarter.
-#include <algorithm>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <fstream>
-#include <functional>
-#include <limits>
-#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -21,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "busy_workers.h"
 #include "core_share.h"
 #include "flow/optimiser.h"
 #include "flow/tuner.h"
@@ -36,7 +32,6 @@ namespace {
 constexpr std::uint64_t pieces = 8192;
 constexpr std::uint64_t rows = 64;
 constexpr std::uint64_t usual_row = 20;  // takes about as long as all do on average
-constexpr int looks_at_each = 3;         // of the search
 constexpr int quarter = 25;
 
 constexpr auto document =
@@ -53,23 +48,6 @@ flow::Value list_of(bool alike) {
   return std::make_shared<const flow::Bytes>(bytes.begin(), bytes.end());
 }
 
-/// As many pieces a call as it was told.
-class Fixed final : public flow::Optimiser {
- public:
-  explicit Fixed(std::uint64_t length) : length_(length) {}
-  [[nodiscard]] std::string_view name() const override { return "fixed"; }
-  [[nodiscard]] std::string description() const override { return "a fixed number"; }
-  [[nodiscard]] Result<flow::Decided> decide(const flow::Situation& situation) override {
-    flow::Decided decided;
-    for (const flow::ReadyNode& node : situation.nodes)
-      decided.nodes.push_back({.node = node.node, .pieces = length_, .why = "fixed"});
-    return decided;
-  }
-
- private:
-  std::uint64_t length_;
-};
-
 class Maps {
  public:
   explicit Maps(Client& client) : workers_(client, plan_, 2) {}
@@ -80,7 +58,7 @@ class Maps {
     if (length == 0)
       optimisers.push_back(flow::make_optimiser({.name = "granularity", .options = {}}));
     else
-      optimisers.push_back(std::make_unique<Fixed>(length));
+      optimisers.push_back(std::make_unique<Fixed>(flow::Advice{.pieces = length, .why = "fixed"}));
     flow::Tuner tuner(plan_, std::move(optimisers));
     const auto ran = workers_.run(plan_, {list}, &tuner);
     if (!ran) return fail(ran.error());
@@ -91,52 +69,19 @@ class Maps {
 
   [[nodiscard]] std::uint32_t workers() const { return workers_.count(); }
 
-  /// The fixed length whose median is the least.
+  /// The best fixed one.
   [[nodiscard]] std::uint64_t best_length(const flow::Value& list) {
-    std::map<std::uint64_t, std::vector<double>> times;
-    for (int look = 0; look < looks_at_each; ++look)
-      for (std::uint64_t length = 1; length <= pieces; length += 1 + length / 4) {
-        const auto took = run(list, length);
-        if (!took) throw std::runtime_error(took.error().message);
-        times[length].push_back(took->front());
-      }
-    std::uint64_t best = 0;
-    double least = std::numeric_limits<double>::max();
-    for (auto& [length, all] : times) {
-      std::ranges::sort(all);
-      if (all[all.size() / 2] >= least) continue;
-      least = all[all.size() / 2];
-      best = length;
-    }
-    return best;
+    std::vector<std::uint64_t> lengths;
+    for (std::uint64_t length = 1; length <= pieces; length += 1 + length / 4)
+      lengths.push_back(length);
+    return lengths[best_choice(lengths.size(),
+                               [&](std::size_t i) { return run(list, lengths[i]); })];
   }
 
  private:
   flow::Plan plan_ = plan_of(document);
   FlowWorkers workers_;
 };
-
-bool is_worker(pid_t process) {
-  std::string name;
-  std::getline(std::ifstream("/proc/" + std::to_string(process) + "/comm"), name);
-  return name.starts_with("orchid-worker");
-}
-
-/// Those that the lease has: the ones that have used most of the cores while a flow ran.
-std::vector<pid_t> busy_workers(const tests::LocalOrchid& orchid, Maps& maps,
-                                const flow::Value& list) {
-  std::vector<std::pair<double, pid_t>> all;
-  std::map<pid_t, double> used;
-  for (const pid_t one : orchid.processes())
-    if (const auto time = cpu_time_of(one)) used[one] = static_cast<double>(time->count());
-  if (const auto ran = maps.run(list, 1); !ran) throw std::runtime_error(ran.error().message);
-  for (const pid_t one : orchid.processes())
-    if (const auto time = cpu_time_of(one); time && is_worker(one))
-      all.emplace_back(static_cast<double>(time->count()) - used[one], one);
-  std::ranges::sort(all, std::greater());
-  if (all.size() < 2) throw std::runtime_error("there are no two workers");
-  return {all[0].second, all[1].second};
-}
 
 void compare(Bench& bench, Maps& maps, const std::string& where) {
   for (const bool alike : {false, true}) {
@@ -171,8 +116,14 @@ int run(Bench& bench) {
   if (const auto warm = maps.run(list_of(false), 0); !warm)
     throw std::runtime_error(warm.error().message);
   if (maps.workers() != 2) throw std::runtime_error("the lease has no two workers");
-  const std::vector<pid_t> workers = busy_workers(*orchid, maps, list_of(false));
-  for (std::size_t i = 0; i < workers.size(); ++i)
+  const std::vector<pid_t> workers =
+      busiest_workers([&] { return orchid->processes(); },
+                      [&] {
+                        if (const auto ran = maps.run(list_of(false), 1); !ran)
+                          throw std::runtime_error(ran.error().message);
+                      });
+  if (workers.size() < 2) throw std::runtime_error("there are no two workers");
+  for (std::size_t i = 0; i < 2; ++i)
     if (auto pinned = pin(workers[i], cores[i]); !pinned)
       throw std::runtime_error(pinned.error().message);
   compare(bench, maps, "");
