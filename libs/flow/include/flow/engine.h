@@ -3,8 +3,7 @@
 //
 //   Engine engine = …Engine::start(plan, inputs, {})…;
 //   do(engine.apply(Tick{}, now));            // the first calls
-//   do(engine.apply(Answered{…}, now));       // and so on, until engine.outcome() says how it
-//   ended
+//   do(engine.apply(Answered{…}, now));       // and so on, until engine.outcome() says its end
 //
 // Each node has one visible outcome, and gives one value, whatever is lost, comes twice or comes
 // late: an answer counts only if its call is open.
@@ -49,9 +48,8 @@ struct CallId {
 struct Answered {
   CallId call;
   Bytes output;
-  /// Of the function on its worker; 0: not known. The engine does not look at these.
-  Time run_time{};
-  std::string host{};  // of its worker, by the name that the gateway tells of it; empty: not known
+  Time run_time{};     // of the function on its worker; 0: not known. The engine looks at neither:
+  std::string host{};  // of that worker, as the gateway tells of it; empty: not known.
 };
 /// The call has ended without output, or was lost with its worker. `outcome` as on the wire, or
 /// `data_returned`: it could not be made while objects of `StartCall::kept` were away, which are
