@@ -85,8 +85,7 @@ class Looks {
            .field = field.id,
            .flow = client_.submit_flow({.document = options_.document,
                                         .inputs = {{"field", '"' + field.id + '"'},
-                                                   {"columns", std::to_string(options_.side)}}}),
-           .said = {}});
+                                                   {"columns", std::to_string(options_.side)}}})});
     } catch (const orchid::Error& error) {
       leave_out(step, error.what());
     }
@@ -96,6 +95,8 @@ class Looks {
     const auto end = std::chrono::steady_clock::now() + last_wait;
     for (take_ended(); !looks_.empty() && std::chrono::steady_clock::now() < end; take_ended())
       wait_for_first();
+    for (const Look& look : looks_)
+      if (look.said) tell(look);
     std::printf("%" PRIu64 " looks, %" PRIu64 " left out\n", taken_, left_out_ + under_way());
   }
 
@@ -104,7 +105,8 @@ class Looks {
     std::uint64_t step;
     std::string field;
     orchid::SubmittedFlow flow;
-    std::optional<std::string> said;  // once it has ended
+    std::optional<std::string> said{};  // once it has ended
+    bool is_removed = false;            // with its field
   };
   [[nodiscard]] std::uint64_t under_way() const {
     return static_cast<std::uint64_t>(
@@ -124,11 +126,15 @@ class Looks {
     }
   }
   void take_ended() {
-    for (Look& look : looks_)
+    for (Look& look : looks_) {
       if (!look.said) ask(look);
-    for (; !looks_.empty() && looks_.front().said; looks_.pop_front())
-      std::printf("step %" PRIu64 ": %s\n", looks_.front().step, looks_.front().said->c_str());
+      if (look.said && !look.is_removed) remove(look);
+    }
+    for (; !looks_.empty() && looks_.front().is_removed; looks_.pop_front()) tell(looks_.front());
     std::fflush(stdout);
+  }
+  static void tell(const Look& look) {
+    std::printf("step %" PRIu64 ": %s\n", look.step, look.said->c_str());
   }
   void ask(Look& look) {
     try {
@@ -136,14 +142,27 @@ class Looks {
       if (!status.has_ended()) return;
       look.said = status.state == "done" ? look.flow.outputs() : status.message;
       (status.state == "done" ? taken_ : left_out_) += 1;
-      look.flow.remove();
-      client_.remove_data(look.field);
     } catch (const orchid::Error& error) {
       std::fprintf(stderr, "step %" PRIu64 ": %s\n", look.step, error.what());
-      if (look.said || error.kind() != orchid::ErrorKind::not_found) return;
+      if (error.kind() != orchid::ErrorKind::not_found) return;
       look.said = error.message();  // somebody has deleted the flow
       ++left_out_;
     }
+  }
+  /// What cannot be removed now is tried again at the next look.
+  void remove(Look& look) {
+    const auto remove_one = [&](const auto& remove_it) {
+      try {
+        remove_it();
+      } catch (const orchid::Error& error) {
+        if (error.kind() == orchid::ErrorKind::not_found) return true;  // somebody else has
+        std::fprintf(stderr, "step %" PRIu64 ": %s\n", look.step, error.what());
+        return false;
+      }
+      return true;
+    };
+    look.is_removed = remove_one([&] { look.flow.remove(); }) &&
+                      remove_one([&] { client_.remove_data(look.field); });
   }
 
   Options options_;
