@@ -20,9 +20,12 @@ export async function useLink(content) {
   const match = /^#link=([0-9a-f]+)$/.exec(location.hash);
   if (!match) return null;
   history.replaceState(null, "", "/");
-  const session = await get("/v1/page/session", { quiet: true }).catch(() => null);
-  if (session !== null && !await mayReplace(content, session)) return null;
   try {
+    const session = await get("/v1/page/session", { quiet: true }).catch((error) => {
+      if (error.status === 401) return null;
+      throw error;  // somebody may be logged in
+    });
+    if (session !== null && !await mayReplace(content, session)) return null;
     await request("POST", "/v1/page/session", { body: { link: match[1] }, quiet: true });
     return null;
   } catch (error) {

@@ -2,6 +2,7 @@
 """run.py PROGRAMS SOURCES [CASE...]: the editor of flows in the gateway's page: drawn, written, checked and run as somebody does who sits before it."""
 import os
 import pathlib
+import pwd
 import sys
 import tempfile
 import xml.etree.ElementTree
@@ -48,6 +49,7 @@ def by_a_token(page, site):
     page.fill("token", token_of(site))
     page.press(Keys.ENTER)
     page.wait(lambda: page.script("return document.body.dataset.ready"), "the editor is ready")
+    page.wait(lambda: page.script("return document.getElementById('who').textContent") == pwd.getpwuid(os.getuid()).pw_name, "it says as whom")
     # The session ends while a flow is edited.
     page.write(TWO_NODES)
     page.await_box("node:total")

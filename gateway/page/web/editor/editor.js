@@ -1,5 +1,5 @@
 // editor.js: builds the editor's parts by hand and connects them, when somebody is logged in.
-import { connection } from "/page/api.js";
+import { connection, get } from "/page/api.js";
 import { element } from "/page/dom.js";
 import { logIn } from "/page/login.js";
 import { Canvas } from "./canvas.js";
@@ -26,6 +26,12 @@ function tell(text, isRefused = false) {
   told.classList.toggle("refused", isRefused);
 }
 
+/** As whom somebody works here, also after a link of somebody else. */
+async function showWho() {
+  const who = await get("/v1/page/session", { quiet: true }).catch(() => null);
+  part("who").textContent = who?.tenant ?? "";
+}
+
 let session = null;
 let loggingIn = null;
 
@@ -36,6 +42,7 @@ function enter(why) {
     await logIn(part("login"), why);
     part("login").hidden = true;
     loggingIn = null;
+    showWho();
     session?.checkAgain();
   })();
   return loggingIn;
@@ -101,5 +108,6 @@ connection.addEventListener("lost", () => tell("The gateway does not answer. The
 connection.addEventListener("found", () => tell("The gateway answers again."));
 
 const catalogue = await catalogueWhenLoggedIn();
+showWho();
 setUpTools(build(catalogue), catalogue);
 document.body.dataset.ready = "true";

@@ -124,7 +124,7 @@ class FlowPage {
   }
 
   tellState(flow) {
-    this.flowTold = { ...this.flowTold, ...flow };
+    this.flowTold = flow;
     this.drawSoon();
   }
 
@@ -140,6 +140,7 @@ class FlowPage {
     if (this.flowTold) this.showState(this.flowTold);
     this.flowTold = undefined;
     if (this.changed.size === 0) return;
+    const names = new Set(this.changed.keys());
     const changed = [...this.changed].map(([name, before]) => [this.nodes.get(name), before]);
     this.changed.clear();
     for (const [node] of changed) this.graph.change(node);
@@ -148,6 +149,7 @@ class FlowPage {
     if (changed.some(([node, before]) => node.state !== before)) this.readLogSoon();
     const chosen = changed.find(([node]) => node.node === this.chosen);
     if (chosen) this.choose(this.chosen, chosen[0].state !== chosen[1]);
+    else if (this.nodes.get(this.chosen)?.after?.some((name) => names.has(name))) this.describe(this.chosen);
   }
 
   showState(flow) {
@@ -167,6 +169,7 @@ class FlowPage {
     this.fault.textContent = "";
     try {
       const flow = await (await request("POST", `${this.of}/${act}`)).json();
+      this.flowTold = undefined;  // older
       this.showState(flow);
       this.follow();
     } catch (error) {
