@@ -78,10 +78,9 @@ ExitStatus list_templates(Shell& shell, const std::vector<TemplateText>& templat
 }
 
 ExitStatus run_new(Shell& shell, const NewArguments& arguments) {
-  const auto templates = known_templates(shell, arguments.folder);
-  if (!templates) return shell.report(templates.error());
-  if (arguments.name.empty()) return list_templates(shell, *templates);
-  const auto found = find_template(*templates, arguments.name);
+  const std::vector<TemplateText> templates = known_templates(shell, arguments.folder);
+  if (arguments.name.empty()) return list_templates(shell, templates);
+  const auto found = find_template(templates, arguments.name);
   if (!found) return shell.report(found.error());
   if (arguments.out == "-") {
     if (shell.json)

@@ -30,15 +30,21 @@ std::vector<std::filesystem::path> users_folders(const std::string& own) {
   return folders;
 }
 
-Result<void> add_folders(Templates& templates, const std::vector<std::filesystem::path>& folders) {
+void tell(Shell& shell, const std::string& note) {
+  if (!shell.json) shell.note(note);
+}
+
+void add_folders(Templates& templates, Shell& shell,
+                 const std::vector<std::filesystem::path>& folders) {
   for (const flow::FlowTemplate& one : flow::find_templates(folders)) {
     const auto text = read_input_file(one.file.string());
-    if (!text) return fail(text.error());
-    templates.try_emplace(one.name, TemplateText{.name = one.name,
-                                                 .summary = one.summary,
-                                                 .text = std::string(as_text(*text))});
+    if (text)
+      templates.try_emplace(one.name, TemplateText{.name = one.name,
+                                                   .summary = one.summary,
+                                                   .text = std::string(as_text(*text))});
+    else
+      tell(shell, "a template is left out: " + text.error().message);
   }
-  return {};
 }
 
 void add_the_gateways(Templates& templates, Client& client) {
@@ -51,16 +57,23 @@ void add_the_gateways(Templates& templates, Client& client) {
   }
 }
 
+/// Whether a gateway has told of its own. To begin a flow needs none.
+bool add_the_gateways_if_any(Templates& templates, Shell& shell) try {
+  auto client = client_if_any(shell);
+  if (client) add_the_gateways(templates, *client);
+  return client.has_value();
+} catch (const Error& error) {
+  tell(shell, "the gateway does not tell its templates: " + std::string(error.message()));
+  return false;
+}
+
 }  // namespace
 
-Result<std::vector<TemplateText>> known_templates(Shell& shell, const std::string& own) {
+std::vector<TemplateText> known_templates(Shell& shell, const std::string& own) {
   Templates templates;
-  if (auto added = add_folders(templates, users_folders(own)); !added)
-    return fail(std::move(added.error()));
-  if (auto client = client_if_any(shell))
-    add_the_gateways(templates, *client);
-  else if (auto added = add_folders(templates, flow::own_template_folders()); !added)
-    return fail(std::move(added.error()));
+  add_folders(templates, shell, users_folders(own));
+  if (!add_the_gateways_if_any(templates, shell))
+    add_folders(templates, shell, flow::own_template_folders());
   std::vector<TemplateText> sorted;
   for (TemplateText& one : templates | std::views::values) sorted.push_back(std::move(one));
   return sorted;

@@ -15,11 +15,10 @@ struct TemplateText {
 };
 
 /// Sorted by name; of two with one name the first of: `own`, a folder (empty: none), the folders of
-/// ORCHID_FLOW_TEMPLATES, the gateway's, which has its site's and Orchid's, and, where none
-/// answers, Orchid's as they lie on this machine. Errors: those of reading a file. Throws
-/// `orchid::Error`.
-[[nodiscard]] Result<std::vector<TemplateText>> known_templates(Shell& shell,
-                                                                const std::string& own);
+/// ORCHID_FLOW_TEMPLATES, the gateway's, which has its site's and Orchid's, and, where none tells
+/// of any, Orchid's as they lie on this machine. A file that cannot be read is left out, and that
+/// is noted.
+[[nodiscard]] std::vector<TemplateText> known_templates(Shell& shell, const std::string& own);
 
 /// Errors: `not_found`, with the names that there are.
 [[nodiscard]] Result<TemplateText> find_template(const std::vector<TemplateText>& templates,

@@ -63,6 +63,8 @@ FakeAnswer answer(const FakeRequest& request) {
   if (request.method == "PUT") return {.status = 201, .body = described_function};
   if (request.target == "/v1/functions")
     return {.body = "{\n\"functions\": [" + described_function + "]}\n"};
+  if (request.target == "/v1/flows/templates")
+    return {.body = R"({"templates":[{"name":"map","summary":"Ours","text":"flow: ours"}]})"};
   if (request.target == "/v1/leases") return {.body = R"({"leases":[]})"};
   if (request.target.starts_with("/v1/hosts")) return {.body = R"({"hosts":[],"clusters":[]})"};
   if (request.target.starts_with("/v1/placement")) return {.body = R"({"hosts":[]})"};
