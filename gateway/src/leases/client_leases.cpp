@@ -315,7 +315,7 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                    .executor = executor.id,
                                    .lane_socket = executor.lane_socket,
                                    .lane_address = executor.lane_address,
-                                   .node = Capacity::name_of(executor),
+                                   .node = broker_.capacity().host_name(executor),
                                    .boot_id = executor.host.boot_id,
                                    .cores = lease.cores_per_worker,
                                    .memory = lease.memory,

@@ -119,7 +119,8 @@ void Tuner::see(const Event& event, Time now) {
 void Tuner::compare(Open& call, const Answered& answered, Time now) {
   if (plan_.nodes[call.node].is_step)
     call.pieces = std::max<std::uint64_t>(steps_in(answered.output), 1);
-  if (call.call != nullptr && !answered.host.empty())
+  // Of its cores: what its GPU takes says nothing of these.
+  if (call.call != nullptr && !answered.host.empty() && call.device != Device::gpu)
     speeds_->learn(call.call, call.device, answered.host,
                    std::chrono::duration<double>(answered.run_time).count() /
                        static_cast<double>(call.pieces));

@@ -27,7 +27,7 @@ struct HostSituation {
   std::uint32_t cores = 0;
   std::uint32_t cores_free = 0;
   std::uint32_t gpus_free = 0;
-  double speed = 1;               // relative to the others, whose mean is 1; 1: not known
+  double speed = 1;               // of its cores; the mean of all hosts is 1; 1: not known
   std::optional<double> watts{};  // that it draws now; nothing: it does not report that
   double watts_per_core = 0;      // more, for a core that works; declared
   std::uint32_t cores_own = 0;    // of the free ones, those that the flow itself has by now

@@ -99,6 +99,7 @@ struct DirectCall {
     waits_for_data = false;
     state.store(State::pending, std::memory_order_relaxed);
     output.clear();
+    host = nullptr;
     error.reset();
   }
   /// Works it out with a clock that was read soon after the start.
