@@ -9,7 +9,6 @@
 
 #include "foundation/log.h"
 #include "foundation/numbers.h"
-#include "orchid/error.h"
 
 namespace orchid::flows {
 namespace {
@@ -25,6 +24,8 @@ std::optional<CallLeft> call_of(const Json& invocation) {
   const std::string key = invocation.value("idempotency_key", "");
   const std::size_t end = first_part.size() + id_digits;
   if (!key.starts_with(first_part) || key.size() <= end || key[end] != '-') return std::nullopt;
+  const auto id = std::string_view(key).substr(first_part.size(), id_digits);
+  if (id.find_first_not_of("0123456789abcdef") != std::string_view::npos) return std::nullopt;
   const auto number = parse_number<std::uint64_t>(std::string_view(key).substr(end + 1));
   if (!number) return std::nullopt;
   return CallLeft{
@@ -71,9 +72,9 @@ void cancel_calls(Client& client, const std::vector<CallLeft>& calls) {
       client.invocation(call.invocation).cancel();
       log::info("event=call_cancelled flow={} call={} invocation={}", call.flow, call.number,
                 call.invocation);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       log::warn("event=call_not_cancelled flow={} call={} invocation={} reason=\"{}\"", call.flow,
-                call.number, call.invocation, error.message());
+                call.number, call.invocation, error.what());
     }
 }
 

@@ -148,6 +148,11 @@ void Gateway::Objects::build_listeners(std::vector<ListeningSocket> sockets) {
 
 void Gateway::Objects::restore_invocations(std::vector<InvocationRecord> unfinished,
                                            const KeptVersions& kept) {
+  // Those of a user who is no tenant now stay in the store, in case that the user comes back.
+  const std::size_t left = std::erase_if(unfinished, [this](const InvocationRecord& record) {
+    return !tokens_.is_tenant(record.tenant);
+  });
+  if (left > 0) log::info("event=invocations_left count={} reason=\"no tenant any more\"", left);
   async_->restore(std::move(unfinished),
                   [&kept, table = table_.current()](const InvocationRecord& record) {
                     return version_of(record, *table, kept);

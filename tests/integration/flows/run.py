@@ -280,15 +280,18 @@ def a_tenant_is_gone(_):
                        capture_output=True, timeout=COMMAND_TIMEOUT_S, check=True)
         status, submitted = ask(site, "POST", "/v1/flows", {"document": document, "inputs": {"n": 3}}, token=his())
         same("submitted", (status, submitted.get("state")), (201, "running"))
+        wait_for(lambda: ask(site, "GET", "/v1/invocations", token=his())[1]["invocations"], len, "its call waits", site.said)
         old = his()
         restart_with(site, "")
         same("his token", ask(site, "GET", "/v1/flows", token=old)[0], 401)
         same("its file", list((site.folder / "g/tokens").iterdir()), [])
         wait_for(site.said, lambda said: "event=flows_left" in said, "it is said that his flows are left")
         same("processes of flows", flow_processes(site), [])
+        expect_in("what becomes of his calls", "event=invocations_left count=1", site.said())
         restart_with(site, invited)
         same("the token that he had", ask(site, "GET", "/v1/flows", token=old)[0], 401)
         wait_for(lambda: flow_processes(site), lambda pids: len(pids) == 1, "the process of his flows is there", site.said)
+        expect_in("his calls are there again", "event=invocations_restored count=1", site.said())
         listed = ask(site, "GET", "/v1/flows", token=his())[1]["flows"]
         same("his flows", [(one["id"], one["state"]) for one in listed], [(submitted["id"], "running")])
 
