@@ -10,7 +10,7 @@ import pathlib
 import string
 import sys
 
-from gpu_site import HERE, counted, deploy, shown, site_with_gpu
+from gpu_site import HERE, counted, shown, site_with_gpu
 from gateway_process import wait_for
 from processes import expect
 from slurm_cluster import chosen, measured
@@ -58,7 +58,7 @@ class FlowOnBoth:
 
     def __init__(self, site):
         self.site = site
-        deploy(site, HERE / "both.cpp", "both", *ON_EITHER)
+        site.deploy(HERE / "both.cpp", "both", *ON_EITHER)
         self.items, self.pieces = 400_000, 60
         self.file = document(site, "both", "flow: both\noptimise: [device, prefetch]\ninputs: {items: span<u64>}\nnodes:\n"
                              "  work: {kind: map, each: both.where}\nedges: [{from: items, to: work}]\noutputs: {where: work}\n")
@@ -133,8 +133,8 @@ def shepard(point):
 
 
 def bands_of_a_grid_are_divided(site):
-    deploy(site, FUNCTIONS / "idw/idw.cpp", "idw", *ON_EITHER)
-    deploy(site, FUNCTIONS / "idw/bands.cpp", "bands")
+    site.deploy(FUNCTIONS / "idw/idw.cpp", "idw", *ON_EITHER)
+    site.deploy(FUNCTIONS / "idw/bands.cpp", "bands")
     example = Example(site, "idw/idw.yaml", "idw", "values", "idw")
     bands = 60
     given = inputs(bands=bands, power=2, grid=[0, 0, STEP, COLUMNS, ROWS], stations=STATIONS)
@@ -148,7 +148,7 @@ def bands_of_a_grid_are_divided(site):
 
 
 def a_search_is_divided(site):
-    deploy(site, FUNCTIONS / "md5search/md5pieces.cpp", "md5pieces", *ON_EITHER)
+    site.deploy(FUNCTIONS / "md5search/md5pieces.cpp", "md5pieces", *ON_EITHER)
     example = Example(site, "md5search/search.yaml", "md5search", "search", "piece")
     letters = string.ascii_letters + string.digits
 
@@ -195,7 +195,7 @@ def rod_flow(site, function, device):
 
 def batches_on_a_gpu_stay_under_the_watchdogs_limit(site):
     """A step takes longer than the driver lets a kernel run, and a batch has several: what is launched is cut."""
-    deploy(site, HERE / "steps.cpp", "steps", *ON_EITHER)
+    site.deploy(HERE / "steps.cpp", "steps", *ON_EITHER)
     site.orders.give(f"slow relax_cell {CELL_NS}", f"watchdog {WATCHDOG_MS}")
     expect(CELLS * CELL_NS > 1e6 * WATCHDOG_MS, "a whole launch would be ended")
     devices = Devices(site, "relax")
@@ -211,7 +211,7 @@ def batches_on_a_gpu_stay_under_the_watchdogs_limit(site):
 
 def batches_go_to_the_device_whose_steps_are_shorter(site):
     """All last as long as their budget, wherever they run."""
-    deploy(site, HERE / "steps.cpp", "steps", *ON_EITHER)
+    site.deploy(HERE / "steps.cpp", "steps", *ON_EITHER)
     site.orders.give(f"slow relax_cell {CELL_NS}")
     devices, wanted = Devices(site, "relax"), 500
     steps, batches, *cells = run(site, rod_flow(site, "relax", ""), inputs(cells=CELLS, wanted=wanted))["rod"]
@@ -222,7 +222,7 @@ def batches_go_to_the_device_whose_steps_are_shorter(site):
 
 
 def a_kernel_that_the_watchdog_ends_is_told_with_what_to_do(site):
-    deploy(site, HERE / "steps.cpp", "steps", *ON_EITHER)
+    site.deploy(HERE / "steps.cpp", "steps", *ON_EITHER)
     site.orders.give(f"slow relax_rod {2 * WATCHDOG_MS * 1_000_000}", f"watchdog {WATCHDOG_MS}")
     devices = Devices(site, "relax_whole")
     file, given = rod_flow(site, "relax_whole", "gpu"), inputs(cells=1000, wanted=STEPS)

@@ -53,12 +53,6 @@ def counted(site, name):
     return shown(site)["executors"][0]["counters"].get(name, 0)
 
 
-def deploy(site, source, name, *options):
-    module = site.folder / f"{name}.orc"
-    site.orchid("build", source, "-o", module)
-    site.orchid("deploy", module, *options)
-
-
 @contextlib.contextmanager
 def site_with_gpu(programs, driver, *options, has_driver=True, gpus=("0",), modules=MODULES, settings=""):
     """`driver`: a folder, or `card`. `modules`: of this folder, each with its name. `settings`: further ones of the gateway."""
@@ -73,7 +67,7 @@ def site_with_gpu(programs, driver, *options, has_driver=True, gpus=("0",), modu
         site.add_gpu_executor = lambda: site.add_executor("gpu", "--core-list", CORES, *offered, *options)
         site.add_gpu_executor()
         for source, name in modules:
-            deploy(site, HERE / source, name)
+            site.deploy(HERE / source, name)
         if has_driver:
             wait_for_gpus(site, len(gpus))
         yield site

@@ -12,7 +12,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import wait_for  # noqa: E402 (found only after the line above)
-from gpu_site import counted, deploy, device_process, device_processes, executor_of, shown, site_with_gpu, wait_for_gpus  # noqa: E402
+from gpu_site import counted, device_process, device_processes, executor_of, shown, site_with_gpu, wait_for_gpus  # noqa: E402
 from processes import alive, expect, family, words_of  # noqa: E402
 from slurm_cluster import chosen, measured  # noqa: E402
 
@@ -296,7 +296,7 @@ def invoke(site, function, text):
 
 def deploy_for_gpus(site, **sources):
     for name, source in sources.items():
-        deploy(site, HERE / source, name, "--needs", "1 gpu")
+        site.deploy(HERE / source, name, "--needs", "1 gpu")
 
 
 def over_http_a_process_serves_one_module(site):

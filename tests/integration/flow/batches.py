@@ -70,16 +70,12 @@ class Site:
         self.site, self.starts, self.directory = site, 0, site.folder / "durable"
         self.directory.mkdir(mode=0o700)
 
-    def connected(self):
-        return {executor["id"] for host in self.site.document("hosts")["hosts"] for executor in host["executors"]
-                if executor["state"] == "connected"}
-
     def start_executor(self, *options, keeps=True):
-        before = self.connected()
+        before = self.site.connected()
         self.starts += 1
         files = ("--data-durable", self.directory) if keeps else ()
         self.executor = self.site.add_executor(f"e{self.starts}", "--cores", "2", "--data-memory", MEMORY, *files, *options)
-        wait_for(lambda: self.connected() - before, bool, "the executor is there", self.site.said)
+        wait_for(lambda: self.site.connected() - before, bool, "the executor is there", self.site.said)
 
     def kill_executor(self):
         os.killpg(self.executor.pid, signal.SIGKILL)

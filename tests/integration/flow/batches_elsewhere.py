@@ -16,16 +16,12 @@ MEMORY = str(64 << 20)
 CORES = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
 
 
-def connected(site):
-    return {one["id"] for host in site.document("hosts")["hosts"] for one in host["executors"] if one["state"] == "connected"}
-
-
 def start_executor(site, name, *options):
     """On this machine, which is called so there."""
-    before = connected(site)
+    before = site.connected()
     executor = site.add_executor(name, "--node", name, "--scheduling", "normal", "--lane-listen", "127.0.0.1:0", "--cores", "2", "--data-memory",
                                  MEMORY, *options)
-    wait_for(lambda: connected(site) - before, bool, f"executor {name} is there", site.said)
+    wait_for(lambda: site.connected() - before, bool, f"executor {name} is there", site.said)
     return executor
 
 

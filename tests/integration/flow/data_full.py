@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
-from submitted_flows import add_executor, await_end, calls, deploy, flow, submit  # noqa: E402
+from submitted_flows import add_executor, await_end, calls, flow, submit  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
@@ -48,13 +48,9 @@ def restart_executor(site, name, *options):
         executor.terminate()
         executor.wait(COMMAND_TIMEOUT_S)
     site.executors.clear()
-    wait_for(lambda: connected(site), lambda there: not there, "the executor has gone", site.said)
+    wait_for(lambda: site.connected(), lambda there: not there, "the executor has gone", site.said)
     site.add_executor(name, *options)
-    wait_for(lambda: connected(site), bool, f"executor {name} is there", site.said)
-
-
-def connected(site):
-    return [one["id"] for host in site.document("hosts")["hosts"] for one in host["executors"] if one["state"] == "connected"]
+    wait_for(lambda: site.connected(), bool, f"executor {name} is there", site.said)
 
 
 def made_since(site, before):
@@ -174,7 +170,7 @@ CASES = (a_submitted_flow_ends_and_is_retried, a_flow_in_the_foreground_ends_and
 
 with gateway(PROGRAMS, {**os.environ}) as one:
     add_executor(one, "small", "--cores", "2", "--data-memory", str(MEMORY))
-    deploy(one, HERE / "data_parts.cpp", "parts")
+    one.deploy(HERE / "data_parts.cpp", "parts")
     for case in CASES:
         if len(sys.argv) == 2 or case.__name__ in sys.argv[2:]:
             case(one)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures")
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 from processes import expect  # noqa: E402
-from submitted_flows import (FLOW_DEADLINE_S, add_executor, ask, await_death, await_end, calls, deploy, flow, flow_processes,  # noqa: E402
+from submitted_flows import (FLOW_DEADLINE_S, add_executor, ask, await_death, await_end, calls, flow, flow_processes,  # noqa: E402
                              kill_flows, kill_gateway, state, submit)
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -158,7 +158,7 @@ def a_node_that_fails_stops_the_flow(site):
     await_end(site, flow_id, "failed")
     mended = site.folder / "mended.cpp"
     mended.write_text((HERE / "steps.cpp").read_text().replace("number == 5", "number == 99"))
-    deploy(site, mended, "steps")
+    site.deploy(mended, "steps")
     kill_flows(site)
     site.orchid("flow", "retry", flow_id)
     await_end(site, flow_id)
@@ -358,7 +358,7 @@ def many_nodes(site):
 
 def with_functions(site):
     add_executor(site, "flows")
-    deploy(site, HERE / "steps.cpp", "steps")
+    site.deploy(HERE / "steps.cpp", "steps")
 
 
 CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,

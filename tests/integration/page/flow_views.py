@@ -9,7 +9,7 @@ from gateway_process import wait_for
 from processes import expect
 from comparisons import expect_in, same
 from many_hosts import rows_of
-from page_site import HOSTILE, deploy, log_in, of_map, submit
+from page_site import HOSTILE, log_in, of_map, submit
 
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
 PIECES = 80
@@ -123,7 +123,7 @@ def a_large_flow_is_drawn(site, chrome):
 def data_of_a_flow_is_shown(site, chrome):
     """The picture that an image pipeline made, and what is no picture as text, of which no more is asked for than is shown."""
     edges = SOURCES / "functions/edges"
-    deploy(site, edges / "edges.cpp", "edges")
+    site.deploy(edges / "edges.cpp", "edges")
     (site.folder / "image.pgm").write_bytes(b"P5\n96 64\n255\n" + bytes(255 if x < 48 else 0 for _ in range(64) for x in range(96)))
     site.orchid("data", "put", "image", site.folder / "image.pgm")
     flow = site.orchid("flow", "submit", edges / "edges.yaml", "--input", "image=image", "--input", "side=32").stdout.strip()

@@ -59,9 +59,3 @@ def of_map(name="m", each="slowly"):
     return (f"flow: {name}\ninputs: {{n: u64}}\nnodes:\n  work: {{kind: map, takes: [n], partition: {{function: steps.up_to, takes: [n]}}, "
             f"each: steps.{each}}}\n  total: {{kind: reduce, function: steps.sum, fan: 8}}\n"
             f"edges: [{{from: n, to: work.n}}, {{from: work, to: total}}]\noutputs: {{r: total}}\n")
-
-
-def deploy(site, source, name):
-    module = site.folder / f"{name}.orc"
-    site.orchid("build", source, "-o", module)
-    site.orchid("deploy", module, "--name", name)

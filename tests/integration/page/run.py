@@ -21,7 +21,7 @@ import many_hosts  # noqa: E402
 import views  # noqa: E402
 from browser import browser  # noqa: E402
 from comparisons import expect_in, same  # noqa: E402
-from page_site import HOSTILE, address, ask, cookie_of, deploy, log_in, of_map, port_of, submit, token_of  # noqa: E402
+from page_site import HOSTILE, address, ask, cookie_of, log_in, of_map, port_of, submit, token_of  # noqa: E402
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 STEPS = SOURCES / "tests/integration/flows/steps.cpp"
@@ -385,8 +385,8 @@ def only_what_is_seen_is_in_the_document(site, chrome):
 def with_functions(site):
     site.add_executor("page")
     wait_for(lambda: [executor["state"] for host in site.document("hosts")["hosts"] for executor in host["executors"]], bool, "an executor is there", site.said)
-    deploy(site, STEPS, "steps")
-    deploy(site, HERE / "shows.cpp", "shows")
+    site.deploy(STEPS, "steps")
+    site.deploy(HERE / "shows.cpp", "shows")
 
 
 CASES = [files_have_their_fields, requests_that_are_refused, no_answer_is_guessed_at, login_by_token, login_by_link,
