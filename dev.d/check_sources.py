@@ -27,11 +27,11 @@ import time
 CLANG_TIDY = "clang-tidy-19"
 # g++ flags that clang does not know, and warnings that are g++'s business.
 EXTRA_ARGUMENTS = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error"]
-OWN_FOLDERS = ("libs", "executor", "gateway", "scheduler-plugin", "sdk", "cli", "functions", "tests", "benchmarks")
+OWN_FOLDERS = ("libs", "executor", "gateway", "flows", "scheduler-plugin", "sdk", "cli", "functions", "tests", "benchmarks")
 # Benchmarks are compiled by no other part of continuous integration.
 APART_FOLDERS = tuple(folder for folder in OWN_FOLDERS if folder != "tests")
 # What users run. Tests and benchmarks have the compiler's warnings and tests/tidy.
-TIDY_FOLDERS = ("libs", "executor", "gateway", "scheduler-plugin", "sdk", "cli", "functions")
+TIDY_FOLDERS = ("libs", "executor", "gateway", "flows", "scheduler-plugin", "sdk", "cli", "functions")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 root = pathlib.Path(__file__).resolve().parent.parent

@@ -36,9 +36,9 @@ std::vector<CallLeft> left_of(const std::deque<FlowCall>& calls) {
 
 TEST_CASE("a flow's calls are known by their keys, and what looks otherwise is left alone") {
   const std::string flow = "fl-0123456789abcdef";
-  const auto calls =
-      parse_calls_left(list_of({key_of_call(flow, 12), "fl-12", "fl-mine-of-today-7", "fl-2026-11-28T09:30-7", flow,
-                                flow + "-", flow + "-x", flow + "x-1", "flow-0123456789abcdef-1"}));
+  const auto calls = parse_calls_left(
+      list_of({key_of_call(flow, 12), "fl-12", "fl-mine-of-today-7", "fl-2026-11-28T09:30-7", flow,
+               flow + "-", flow + "-x", flow + "x-1", "flow-0123456789abcdef-1"}));
   REQUIRE(calls.has_value());
   REQUIRE(calls->size() == 1);
   CHECK(calls->front().invocation == "i-0");
