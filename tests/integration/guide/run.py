@@ -124,7 +124,8 @@ def progress(site):
     wait_for(lambda: site.document("status", name).get("progress"), lambda told: told == 0.5, "the call says how far it is", site.said)
     expect_equal("the column", "50 %" in site.orchid("status", name).stdout, True)
     followed(site, name)
-    site.orchid("wait", name)
+    # A function that gets no core within 100 ms after it was cancelled, as on a machine that is busy, is ended, and says nothing more.
+    expect_equal("its state", site.document("status", name)["state"], "done")
     waiting = subprocess.Popen([PROGRAMS / "orchid", "invoke", "says_progress"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env={**os.environ, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"})
     try:
