@@ -4,6 +4,7 @@ twice, whatever is killed meanwhile."""
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import sys
@@ -88,10 +89,12 @@ def killed(site, name, kill, points):
     path = flow(site, name, of_map("slowly"))
     before = calls(site)
     flow_id = submit(site, path, n=PIECES)
-    watch = subprocess.Popen([PROGRAMS / "orchid", "flow", "watch", flow_id],
+    watch = subprocess.Popen([PROGRAMS / "orchid", "flow", "watch", flow_id, "--json"],
                              env={**site.environment, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"}, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
+        # Who has never had an answer takes the gateway for one that is not there.
+        expect(select.select([watch.stdout], [], [], COMMAND_TIMEOUT_S)[0], f"{name}: who watches is told of the flow")
         for point in points:
             await_pieces(site, flow_id, point)
             kill(site)
