@@ -216,6 +216,8 @@ def await_requests(site, process, are_there=True):
         inode = os.readlink(f"/proc/{process}/fd/3").strip("socket:[]")
 
     def bytes_waiting():
+        with missed_if_gone():
+            os.kill(process, 0)
         done = subprocess.run(["ss", "--unix", "--all", "--no-header"], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=True)
         return sum(int(fields[2]) for fields in map(str.split, done.stdout.splitlines()) if fields[5] == inode)
     wait_for(bytes_waiting, lambda count: (count > 0) == are_there, f"requests of the gateway are {'there' if are_there else 'taken'}", site.said)
