@@ -13,6 +13,7 @@ from page_site import HOSTILE, log_in, of_map, submit
 
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
 PIECES = 80
+CALLS_SHOWN = "return [...document.querySelectorAll('.worker-times .call')].map((one) => one.ariaLabel.split(',')[0])"
 
 
 def choose(chrome, node):
@@ -70,8 +71,8 @@ def calls_of_a_node(site, chrome, flow):
                     "where the time of each node went", chrome.said)
     run = re.search(r"run ([\d.]+) s", went["work"][1])
     expect(run and float(run.group(1)) >= 0.1 * len(known), f"its calls ran a tenth of a second each: {went}")
-    titles = chrome.script("return [...document.querySelectorAll('.worker-times .call')].map((one) => one.ariaLabel.split(',')[0])")
-    same("calls of 'work' on workers", titles.count("work: steps.slowly"), len(known))
+    titles = wait_for(lambda: chrome.script(CALLS_SHOWN), lambda them: them.count("work: steps.slowly") == len(known), "calls of 'work' on workers",
+                      chrome.said)
     expect("total: steps.sum" in titles, f"those of 'total' are there, too: {set(titles)}")
 
 
