@@ -4,7 +4,7 @@
 
 ORCHID_KERNEL(make_steps, device_kernel::Args) {
   uint64_t number = item;
-  for (uint32_t i = 0; i < device_kernel::steps; ++i)
+  for (uint32_t i = 0; i < args.steps; ++i)
     number = number * device_kernel::factor + device_kernel::summand;
   args.numbers[item] = number;
 }
@@ -19,7 +19,8 @@ ORCHID_KERNEL(make_steps, device_kernel::Args) {
 std::optional<std::uint64_t> sum(orchid::Call& call, std::uint64_t items) {
   orchid::DeviceSpan<std::uint64_t> on_device(call, items);
   std::vector<std::uint64_t> numbers(items);
-  if (!on_device || !orchid::launch(call, make_steps, items, {on_device.data()}) ||
+  const volatile std::uint32_t steps = device_kernel::steps;
+  if (!on_device || !orchid::launch(call, make_steps, items, {on_device.data(), steps}) ||
       !orchid::wait(call) || !on_device.copy_to(numbers))
     return std::nullopt;
   return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});

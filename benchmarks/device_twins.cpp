@@ -9,10 +9,10 @@ extern "C" __attribute__((visibility("default"))) void orchid_kernel_make_steps(
 void orchid_kernel_make_steps(const void* arguments, uint64_t begin, uint64_t end) {
   uint64_t factor = 1;
   uint64_t summand = 0;
-  for (uint32_t i = 0; i < device_kernel::steps; ++i) {
+  const auto& args = *static_cast<const device_kernel::Args*>(arguments);
+  for (uint32_t i = 0; i < args.steps; ++i) {
     factor *= device_kernel::factor;
     summand = summand * device_kernel::factor + device_kernel::summand;
   }
-  const auto& args = *static_cast<const device_kernel::Args*>(arguments);
   for (uint64_t item = begin; item < end; ++item) args.numbers[item] = item * factor + summand;
 }
