@@ -11,6 +11,7 @@ import string
 import sys
 
 from gpu_site import HERE, counted, shown, site_with_gpu
+import flow_files
 from gateway_process import wait_for
 from processes import expect
 from slurm_cluster import chosen, measured
@@ -18,12 +19,6 @@ from slurm_cluster import chosen, measured
 FUNCTIONS = pathlib.Path(sys.argv[3]).resolve()
 ON_EITHER = ("--needs", "1 gpu | 1 core")
 WATCHDOG_MS = 200
-
-
-def document(site, name, text):
-    file = site.folder / f"{name}.yaml"
-    file.write_text(text)
-    return file
 
 
 def inputs(**values):
@@ -60,7 +55,7 @@ class FlowOnBoth:
         self.site = site
         site.deploy(HERE / "both.cpp", "both", *ON_EITHER)
         self.items, self.pieces = 400_000, 60
-        self.file = document(site, "both", "flow: both\noptimise: [device, prefetch]\ninputs: {items: span<u64>}\nnodes:\n"
+        self.file = flow_files.flow(site, "both", "flow: both\noptimise: [device, prefetch]\ninputs: {items: span<u64>}\nnodes:\n"
                              "  work: {kind: map, each: both.where}\nedges: [{from: items, to: work}]\noutputs: {where: work}\n")
         self.given = inputs(items=[self.items] * self.pieces)
 
@@ -78,7 +73,7 @@ def a_flow_uses_a_gpu_and_cores_at_once(site):
     expect("on a GPU or 1 core, by trial" in planned, f"and of which node it may choose: {planned}")
     done = json.loads(site.orchid("flow", "run", flow.file, *flow.given, "--json").stdout)
     flow.is_divided(done["outputs"]["where"], done["nodes"][0].get("why", ""))
-    only_cores = document(site, "cores", flow.file.read_text().replace("each: both.where", "each: both.where, constraints: {device: cores}"))
+    only_cores = flow_files.flow(site, "cores", flow.file.read_text().replace("each: both.where", "each: both.where, constraints: {device: cores}"))
     expect({one % 2 for one in run(site, only_cores, flow.given)["where"]} == {0}, "a node that is to run on cores does")
 
 
@@ -96,8 +91,8 @@ class Example:
     def __init__(self, site, source, name, node, entry):
         self.site, self.node, self.entry = site, node, entry
         text = (FUNCTIONS / source).read_text()
-        self.file = document(site, name, text.replace(f"flow: {name}\n", f"flow: {name}\noptimise: [device]\n"))
-        self.on_cores = document(site, f"{name}-on-cores", text.replace("    kind: map\n", "    kind: map\n    constraints: {device: cores}\n"))
+        self.file = flow_files.flow(site, name, text.replace(f"flow: {name}\n", f"flow: {name}\noptimise: [device]\n"))
+        self.on_cores = flow_files.flow(site, f"{name}-on-cores", text.replace("    kind: map\n", "    kind: map\n    constraints: {device: cores}\n"))
 
     def planned(self, given):
         plan = self.site.orchid("flow", "plan", self.file, *given).stdout
@@ -190,7 +185,7 @@ def relaxed_rod(steps=STEPS):
 
 def rod_flow(site, function, device):
     more = device and f", constraints: {{device: {device}}}"
-    return document(site, f"rod-{function}-{device}", ROD.format(function=function, more=more))
+    return flow_files.flow(site, f"rod-{function}-{device}", ROD.format(function=function, more=more))
 
 
 def batches_on_a_gpu_stay_under_the_watchdogs_limit(site):

@@ -9,7 +9,8 @@ import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402 (found only after the line above)
+from flow_files import flow  # noqa: E402 (found only after the line above)
+from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 from processes import expect, family, words_of  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
@@ -55,12 +56,6 @@ def number_after(steps):
     for _ in range(steps):
         number = (number * 6364136223846793005 + 3) % 2**64
     return number
-
-
-def flow(site, name, text):
-    path = site.folder / f"{name}.yaml"
-    path.write_text(text)
-    return path
 
 
 class Site:

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from flow_files import flow  # noqa: E402
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
@@ -51,12 +52,6 @@ edges:
   - {from: more, to: given}
 outputs: {sum: sum, given: given}
 """
-
-
-def flow(site, name, text):
-    path = site.folder / f"{name}.yaml"
-    path.write_text(text)
-    return path
 
 
 def objects(site):

@@ -8,8 +8,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from flow_files import flow  # noqa: E402
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
-from submitted_flows import add_executor, await_end, calls, flow, submit  # noqa: E402
+from submitted_flows import add_executor, await_end, calls, submit  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from flow_files import flow  # noqa: E402
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
@@ -20,12 +21,6 @@ def deploy(site, mended):
     module = site.folder / f"parts{mended}.orc"
     site.orchid("build", HERE / "parts.cpp", "-o", module, *(["--", "-DMENDED"] if mended else []))
     site.orchid("deploy", module, "--name", "parts")
-
-
-def flow(site, name, text):
-    path = site.folder / f"{name}.yaml"
-    path.write_text(text)
-    return path
 
 
 def of_map(each, more=""):

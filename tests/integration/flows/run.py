@@ -12,9 +12,10 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
+from flow_files import flow  # noqa: E402
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 from processes import expect  # noqa: E402
-from submitted_flows import (FLOW_DEADLINE_S, add_executor, ask, await_death, await_end, calls, flow, flow_processes,  # noqa: E402
+from submitted_flows import (FLOW_DEADLINE_S, add_executor, ask, await_death, await_end, calls, flow_processes,  # noqa: E402
                              kill_flows, kill_gateway, state, submit)
 
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()

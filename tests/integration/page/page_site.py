@@ -2,6 +2,7 @@
 import http.client
 import json
 
+from flow_files import flow
 from gateway_process import COMMAND_TIMEOUT_S
 from comparisons import same
 
@@ -50,9 +51,8 @@ def log_in(site, chrome, where="", name="127.0.0.1"):
 
 
 def submit(site, name, text, **inputs):
-    path = site.folder / f"{name}.yaml"
-    path.write_text(text)
-    return site.orchid("flow", "submit", path, *(word for key, value in inputs.items() for word in ("--input", f"{key}={value}"))).stdout.strip()
+    words = [word for key, value in inputs.items() for word in ("--input", f"{key}={value}")]
+    return site.orchid("flow", "submit", flow(site, name, text), *words).stdout.strip()
 
 
 def of_map(name="m", each="slowly"):
