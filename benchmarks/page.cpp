@@ -4,12 +4,15 @@
 // A browser without a screen looks at the list of invocations, and at a flow of a thousand nodes
 // that runs, and scrolls in both; see benchmarks/page/visits.py. A task of the page's thread above
 // 50 ms is one that people notice; Chromium's trace has all tasks.
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/bench.h"
@@ -41,10 +44,29 @@ std::vector<nlohmann::json> visit(int visits) {
   return all;
 }
 
-void add_rows(Bench& bench, const std::vector<nlohmann::json>& visits, const Measurement& row,
-              const char* field) {
+struct Told {
+  const char* row;
+  const char* unit;
+  const char* field;  // of a visit
+  std::optional<double> at_most{};
+};
+
+constexpr std::array told{
+    Told{"first paint", "ms", "first_paint_ms", 300},
+    Told{"the view stands", "ms", "view_ms", 300},
+    Told{"invocations: tasks above 50 ms in 5 s", "", "long_tasks", 0},
+    Told{"invocations: those with a core for so long", "", "busy_tasks", 0},
+    Told{"invocations: calls meanwhile", "/s", "calls_per_second"},
+    Told{"flow of 1 000 nodes: tasks above 50 ms in 5 s", "", "flow_long_tasks", 0},
+    Told{"flow of 1 000 nodes: those with a core for so long", "", "flow_busy_tasks", 0},
+    Told{"flow of 1 000 nodes: events of nodes", "/s", "flow_events_per_second"},
+};
+
+void add_rows(Bench& bench, const std::vector<nlohmann::json>& visits, const Told& one) {
+  Measurement row{.row = one.row, .unit = one.unit, .round = {}, .promises = {}};
+  if (one.at_most) row.promises = {{Statistic::p50, {Target::Direction::at_most, *one.at_most}}};
   std::vector<std::vector<double>> series;
-  for (const nlohmann::json& one : visits) series.push_back({one.at(field).get<double>()});
+  for (const nlohmann::json& visit : visits) series.push_back({visit.at(one.field).get<double>()});
   for (Row& made : rows_of(bench.name(), row, series)) bench.add(std::move(made));
 }
 
@@ -55,45 +77,6 @@ int main(int argc, char** argv) {
   using namespace orchid::bench;
   Bench bench{"page", argc, argv};
   const std::vector<nlohmann::json> visits = visit(bench.rounds());
-  const auto at_most = [](double bound) {
-    return std::vector{Promise{Statistic::p50, {Target::Direction::at_most, bound}}};
-  };
-  add_rows(bench, visits,
-           {.row = "first paint", .unit = "ms", .round = {}, .promises = at_most(300)},
-           "first_paint_ms");
-  add_rows(bench, visits,
-           {.row = "the view stands", .unit = "ms", .round = {}, .promises = at_most(300)},
-           "view_ms");
-  add_rows(bench, visits,
-           {.row = "invocations: tasks above 50 ms in 5 s",
-            .unit = "",
-            .round = {},
-            .promises = at_most(0)},
-           "long_tasks");
-  add_rows(bench, visits,
-           {.row = "invocations: those with a core for so long",
-            .unit = "",
-            .round = {},
-            .promises = at_most(0)},
-           "busy_tasks");
-  add_rows(bench, visits,
-           {.row = "invocations: calls meanwhile", .unit = "/s", .round = {}, .promises = {}},
-           "calls_per_second");
-  add_rows(bench, visits,
-           {.row = "flow of 1 000 nodes: tasks above 50 ms in 5 s",
-            .unit = "",
-            .round = {},
-            .promises = at_most(0)},
-           "flow_long_tasks");
-  add_rows(bench, visits,
-           {.row = "flow of 1 000 nodes: those with a core for so long",
-            .unit = "",
-            .round = {},
-            .promises = at_most(0)},
-           "flow_busy_tasks");
-  add_rows(
-      bench, visits,
-      {.row = "flow of 1 000 nodes: events of nodes", .unit = "/s", .round = {}, .promises = {}},
-      "flow_events_per_second");
+  for (const Told& one : told) add_rows(bench, visits, one);
   return bench.report();
 }
