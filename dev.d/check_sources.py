@@ -8,10 +8,12 @@ include what it uses is found here, though a build of several together would not
 them: the build has compiled them, there are as many as of all others, and their missing includes harm nobody who uses Orchid.
 
 Both run two at a time. What was clean is not looked at again until a source, a header of ours that it includes, its compile
-command, .clang-tidy or the program that looks at it changes; the marks of what was clean lie in build/lint. FILE: look at these
-sources alone. Exit status 1: findings.
+command, .clang-tidy, the program that looks at it or a package of headers changes; the marks of what was clean lie in the user's cache, where other clones
+of the project find them, too, and are forgotten when they were of no use for two months. FILE: look at these sources alone. Exit
+status 1: findings.
 """
 import concurrent.futures
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -32,6 +34,7 @@ OWN_FOLDERS = ("libs", "executor", "gateway", "flows", "scheduler-plugin", "sdk"
 APART_FOLDERS = tuple(folder for folder in OWN_FOLDERS if folder != "tests")
 # What users run. Tests and benchmarks have the compiler's warnings and tests/tidy.
 TIDY_FOLDERS = ("libs", "executor", "gateway", "flows", "scheduler-plugin", "sdk", "cli", "functions")
+KEPT_DAYS = 60
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 root = pathlib.Path(__file__).resolve().parent.parent
@@ -73,6 +76,7 @@ class Look:
     sources: list  # of ours
     command: list
     directory: pathlib.Path
+    compiled_by: list
 
     @property
     def name(self):
@@ -82,7 +86,7 @@ class Look:
         digest = hashlib.sha256()
         digest.update(version)
         digest.update((root / ".clang-tidy").read_bytes())
-        digest.update(shlex.join(self.command).encode())
+        digest.update(shlex.join([*self.command, *self.compiled_by]).replace(str(root), ".").encode())
         for file in headers.all_of(self.sources):
             digest.update(str(file.relative_to(root)).encode() + b"\0")
             digest.update(file.read_bytes())
@@ -101,7 +105,7 @@ def commands(build):
 
 
 def tidy_looks(build):
-    for file, _, _ in commands(build):
+    for file, words, _ in commands(build):
         if not file.is_relative_to(build):
             sources = [file]
         elif file.name.startswith("unity_"):
@@ -110,7 +114,7 @@ def tidy_looks(build):
             continue  # made by the build
         sources = [source for source in sources if own(source, TIDY_FOLDERS)]
         if sources:
-            yield Look(sources, [CLANG_TIDY, "--quiet", "-p", str(build), *EXTRA_ARGUMENTS, str(file)], root)
+            yield Look(sources, [CLANG_TIDY, "--quiet", "-p", str(build), *EXTRA_ARGUMENTS, str(file)], root, words)
 
 
 def front_end_looks(build, wanted):
@@ -118,7 +122,28 @@ def front_end_looks(build, wanted):
         if own(file, OWN_FOLDERS if file in wanted else APART_FOLDERS):
             words = [word for word in words if not word.endswith("ccache")]
             output = words.index("-o")
-            yield Look([file], [*words[:output], *words[output + 2:], "-fsyntax-only"], directory)
+            yield Look([file], [*words[:output], *words[output + 2:], "-fsyntax-only"], directory, [])
+
+
+def folder_of_marks():
+    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "orchid" / "lint"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written
+        folder = root / "build" / "lint"
+        folder.mkdir(parents=True, exist_ok=True)
+    too_old = time.time() - KEPT_DAYS * 24 * 3600
+    for mark in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another run forgets it, too
+            if mark.stat().st_mtime < too_old:
+                mark.unlink()
+    return folder
+
+
+def versions():
+    """Of the programs that look, and of the libraries whose headers they read."""
+    found = b"".join(subprocess.run([program, "--version"], capture_output=True, check=True).stdout for program in (CLANG_TIDY, "g++"))
+    return found + subprocess.run(["dpkg-query", "--show", "lib*-dev", "llvm-*-dev"], capture_output=True, check=False).stdout
 
 
 def main():
@@ -126,12 +151,12 @@ def main():
     wanted = {root / name for name in sys.argv[3:]}
     looks = {look.name + look.command[0]: look for look in [*tidy_looks(together), *front_end_looks(apart, wanted)]
              if not wanted or wanted & set(look.sources)}
-    clean = root / "build" / "lint"
-    clean.mkdir(parents=True, exist_ok=True)
-    version = b"".join(subprocess.run([program, "--version"], capture_output=True, check=True).stdout for program in (CLANG_TIDY, "g++"))
-    headers = Headers()
+    clean = folder_of_marks()
+    headers, version = Headers(), versions()
     marks = {name: clean / look.fingerprint(headers, version) for name, look in looks.items()}
     waiting = [name for name, mark in marks.items() if not mark.exists()]
+    for name in marks.keys() - set(waiting):
+        marks[name].touch()
     print(f"{len(waiting)} of {len(looks)} looks to take, the rest is unchanged and clean", flush=True)
     started, lock, done, failed = time.monotonic(), threading.Lock(), [0], []
 
