@@ -96,6 +96,7 @@ class Small:
         self.key = f"small-{self.base}"
         self.header = {"Idempotency-Key": self.key}
         self.id = None
+        self.gates = []  # that are open
 
     def submit(self):
         status, document = wait_for(lambda: ask(self.site, "POST", "/v1/flows", self.submission, headers=self.header), lambda one: one[0] != 503,
@@ -120,10 +121,18 @@ class Small:
     def open(self, name):
         """The gateway may know again only after a while which data there is."""
         wait_for(lambda: ask(self.site, "PUT", f"/v1/data/{name}", "open"), lambda one: one[0] == 201, f"{name} is there", self.site.said)
+        self.gates.append(name)
 
     def delete(self):
         same("it is deleted", ask(self.site, "DELETE", f"/v1/flows/{self.id}")[0], 204)
+        self.forget_gates()
         same("what is left of it on disk", Journal(self.site).left_of(self.id), [])
+
+    def forget_gates(self):
+        """A tenant may keep so many objects, and no more."""
+        for name in self.gates:
+            same(f"{name} is deleted", ask(self.site, "DELETE", f"/v1/data/{name}")[0], 204)
+        self.gates.clear()
 
     def let_pass(self):
         """The next call; until it has ended."""
@@ -402,6 +411,7 @@ def killed_when_its_deletion_is_on_disk(site):
     same("what is left of it on disk", journal.left_of(small.id), [])
     same("the files", sorted(path.name for path in journal.folder.iterdir()), files)
     calls_are_stopped(site, small, 3)
+    small.forget_gates()
 
 
 def killed_when_its_cancellation_is_on_disk(site):
