@@ -9,6 +9,8 @@ export class Panel {
   #session;
   #catalogue;
   #tell;
+  #shown;  // the box's id; undefined: the flow itself
+  #isDrawing = false;
 
   /** `catalogue`: {schema, functions}: functions by what a flow calls them, with their signatures. `tell` says what has been done. */
   constructor(root, session, catalogue, tell) {
@@ -20,11 +22,21 @@ export class Panel {
 
   /** `box` of the picture, or null for the flow itself. */
   show(box, ends) {
-    const had = this.#root.contains(document.activeElement) ? document.activeElement.id : "";
+    const focused = this.#root.contains(document.activeElement) ? document.activeElement : null;
+    const isSame = this.#shown === box?.id;
+    this.#shown = box?.id;
     const content = box?.sort === "node" ? this.#node(box, ends) : box?.sort === "input" ? this.#input(box)
       : box?.sort === "output" ? this.#output(box) : this.#flow();
+    this.#isDrawing = true;
     this.#root.replaceChildren(...content.filter(Boolean));
-    if (had) document.getElementById(had)?.focus();
+    this.#isDrawing = false;
+    const again = focused?.id ? document.getElementById(focused.id) : null;
+    again?.focus();
+    // What is being typed stays: the form may be drawn anew at any time, as when the gateway has answered.
+    if (isSame && again?.dataset.shown !== undefined && focused.value !== focused.dataset.shown) {
+      again.value = focused.value;
+      again.setSelectionRange(focused.selectionStart, focused.selectionEnd);
+    }
   }
 
   focus() { this.#root.querySelector("input, select, button")?.focus(); }
@@ -36,14 +48,17 @@ export class Panel {
   }
 
   #text(id, label, value, changed, attributes = {}) {
-    const input = element("input", { id, type: "text", autocomplete: "off", spellcheck: "false", ...attributes, on: {
-      change: () => {
-        const fault = changed(input.value);
-        if (!fault) return;
-        input.value = value;
-        this.#session.refuse(fault);
-      } } });
-    input.value = value;
+    const apply = () => {
+      if (this.#isDrawing || input.value === input.dataset.shown) return;
+      input.dataset.shown = input.value;
+      const fault = changed(input.value);
+      if (!fault) return;
+      input.value = input.dataset.shown = value;
+      this.#session.refuse(fault);
+    };
+    // A browser tells of no change when what was typed was put there by show().
+    const input = element("input", { id, type: "text", autocomplete: "off", spellcheck: "false", ...attributes, on: { change: apply, blur: apply } });
+    input.value = input.dataset.shown = value;
     return this.#row(id, label, input, attributes.title);
   }
 
