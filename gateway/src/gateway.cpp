@@ -120,11 +120,26 @@ void Gateway::Objects::build_async() {
   broker_.ask_for_kept_back([this] { return async_->kept_back(); });
 }
 
+/// For calls of the thread that `here` posts to.
+FollowingRunner::Find Gateway::Objects::find_for(Poster here) {
+  return [this, here = std::move(here)](uid_t tenant, std::string names,
+                                        placement::WorkerRequest worker, auto done) {
+    control_([this, here, tenant, names = std::move(names), worker = std::move(worker),
+              done = std::move(done)]() mutable {
+      here([done = std::move(done),
+            data = data_.copies().for_call(tenant, names, worker)]() mutable {
+        done(std::move(data));
+      });
+    });
+  };
+}
+
 void Gateway::Objects::build_units() {
   const std::vector<MakeRoutes> routes = all_routes();
   for (const auto& unit : units_) {
     unit->keep_outputs(
         make_output_keeper({data_, unit->io(), clock_, control_, unit->poster(), closing_}));
+    unit->find_data(find_for(unit->poster()));
     unit->complete({config_, clock_, tokens_, *async_, control_,
                     [this](const Request& request) { return page_gate_.judge(request); }},
                    routes);

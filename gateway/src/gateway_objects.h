@@ -61,6 +61,7 @@ class Gateway::Objects {
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
   [[nodiscard]] CheckCluster cluster_check();
+  [[nodiscard]] FollowingRunner::Find find_for(Poster here);
   /// On the thread that stored calls go to first, of those that have as many.
   [[nodiscard]] std::function<void(uid_t, std::shared_ptr<const FunctionVersion>, CallPlace)>
   warm_first();

@@ -31,11 +31,13 @@ HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
                     .usual = {.images = {own_architecture()}},
                     .thread = index,
                     .each = {.give_back_after = worker_idle_time, .counts = &dispatch_counts_}}),
-      limited_(dispatchers_, clock, poster()),
+      following_(dispatchers_, clock),
+      limited_(following_, clock, poster()),
       keeping_(limited_) {}
 
 void HttpUnit::stop_calls() {
   limited_.stop();
+  following_.stop();
   dispatchers_.stop();
 }
 
@@ -47,20 +49,24 @@ void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes
                          .in_flight = share(config.in_flight, config.http_threads),
                          .recent = {}});
   thread_ = std::make_unique<HttpThread>(
-      HttpThread::Parts{
-          .io = io_,
-          .router = router_,
-          .tokens = shared.tokens,
-          .runner = dispatchers_,
-          .clock = shared.clock,
-          .sweep =
-              [this] {
-                calls_->sweep();
-                limited_.sweep();
-                dispatchers_.sweep();
-              },
-          .is_idle = [this] { return dispatchers_.live_calls() == 0 && limited_.waiting() == 0; },
-          .by_cookie = shared.by_cookie},
+      HttpThread::Parts{.io = io_,
+                        .router = router_,
+                        .tokens = shared.tokens,
+                        .runner = dispatchers_,
+                        .clock = shared.clock,
+                        .sweep =
+                            [this] {
+                              calls_->sweep();
+                              limited_.sweep();
+                              following_.sweep();
+                              dispatchers_.sweep();
+                            },
+                        .is_idle =
+                            [this] {
+                              return dispatchers_.live_calls() == 0 && following_.waiting() == 0 &&
+                                     limited_.waiting() == 0;
+                            },
+                        .by_cookie = shared.by_cookie},
       HttpThread::Options{.limits = {.header_bytes = config.header_bytes,
                                      .header_time = config.header_time,
                                      .body_time = config.body_time,

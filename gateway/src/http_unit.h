@@ -13,6 +13,7 @@
 #include "foundation/posts_together.h"
 #include "foundation/task.h"
 #include "http/routes.h"
+#include "invocations/following_runner.h"
 #include "invocations/keeping_runner.h"
 #include "invocations/limited_runner.h"
 #include "invocations/sync_calls.h"
@@ -43,8 +44,9 @@ class HttpUnit {
   [[nodiscard]] boost::asio::io_context& io() { return io_; }
   [[nodiscard]] Poster poster() { return poster_; }
   [[nodiscard]] CallRunner& runner() { return keeping_; }
-  /// Before the first call.
+  /// Both before the first call.
   void keep_outputs(OutputKeeper keep) { keeping_.set_keeper(std::move(keep)); }
+  void find_data(FollowingRunner::Find find) { following_.set_find(std::move(find)); }
   [[nodiscard]] DispatchersByTenant& dispatchers() { return dispatchers_; }
   /// Any thread.
   [[nodiscard]] const DispatchCounts& dispatch_counts() const { return dispatch_counts_; }
@@ -62,6 +64,7 @@ class HttpUnit {
       PostsTogether::together([this](Task task) { boost::asio::post(io_, std::move(task)); });
   DispatchCounts dispatch_counts_;
   DispatchersByTenant dispatchers_;
+  FollowingRunner following_;
   LimitedRunner limited_;
   KeepingRunner keeping_;
   std::unique_ptr<SyncCalls> calls_;

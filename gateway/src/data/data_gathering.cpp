@@ -65,6 +65,7 @@ bool is_about_room(const Failure& why) {
 
 /// `unreachable`: it may be otherwise in a while.
 Failure elsewhere(const Objects& objects, const std::optional<Failure>& why) {
+  if (why && why->code == ErrorCode::no_capacity) return {ErrorCode::unreachable, why->message};
   const bool is_for_good = !why || why->code == ErrorCode::unsupported;
   std::vector<std::string> where;
   for (const DataObject* object : objects) where.push_back(whereabouts(*object));
@@ -89,33 +90,25 @@ Result<DataCopyService::Objects> DataCopyService::find_all(
 }
 
 /// Where the objects are to be, and what that lacks is on its way. Nothing: nowhere. When no
-/// executor at all could run the call, whoever looks for its worker says why.
+/// executor at all could run the call, whoever looks for its worker says why. One whose owner has
+/// taken all cores back is waited for only when there is no other one.
 std::optional<DataHolder> DataCopyService::place_call(const Objects& objects,
                                                       const placement::WorkerRequest& worker,
                                                       std::optional<Failure>& failed) {
-  std::set<ExecutorId> holders;
-  std::set<ExecutorId> unfit;
-  for (const DataObject* object : objects)
-    for (const DataHolder& holder : object->holders) {
-      holders.insert(holder.executor);
-      if (!parts_.broker.could_give_dispatchers(holder.executor, worker))
-        unfit.insert(holder.executor);
-    }
-  if (!holders.empty() && unfit.size() == holders.size()) {
+  CallHolders holders = holders_for(objects, worker);
+  if (holders.none_could_run()) {
     const auto found = bring_elsewhere(objects, worker, failed);
+    if (!found && !holders.left.empty()) failed = no_cores_at(holders.left, failed);
     if (found || failed) return found;
-    unfit.clear();
+    holders.unfit.clear();
   }
+  std::set<ExecutorId> unfit = holders.unfit;
+  unfit.insert(holders.left.begin(), holders.left.end());
   std::set<ExecutorId> away = unfit;
-  std::set<ExecutorId> besides = unfit;
-  for (const ExecutorId& holder : holders) {
-    const Executor* executor = parts_.broker.hosts().find(holder);
-    // One that drains gives no workers any more.
-    if (executor == nullptr || executor->state != ExecutorState::connected ||
-        executor->grant.draining)
-      away.insert(holder);
-    if (receiver(holder) == nullptr || away.contains(holder)) besides.insert(holder);
-  }
+  away.insert(holders.away.begin(), holders.away.end());
+  std::set<ExecutorId> besides = away;
+  for (const ExecutorId& holder : holders.all)
+    if (receiver(holder) == nullptr) besides.insert(holder);
   const auto has_all = [&](const std::optional<DataHolder>& at) {
     return at && missing_at(at->executor, objects).empty();
   };
@@ -126,9 +119,60 @@ std::optional<DataHolder> DataCopyService::place_call(const Objects& objects,
     failed = std::move(brought.error());
     besides.insert(best->executor);
   }
+  if (!holders.left.empty()) {
+    if (const auto found = bring_elsewhere(objects, worker, failed)) return found;
+    failed = no_cores_at(holders.left, failed);
+    return std::nullopt;
+  }
   // Its executor may come back.
   if (const auto best = best_for_call(objects, unfit); has_all(best)) return best;
   return std::nullopt;
+}
+
+DataCopyService::CallHolders DataCopyService::holders_for(
+    const Objects& objects, const placement::WorkerRequest& worker) const {
+  CallHolders holders;
+  for (const DataObject* object : objects)
+    for (const DataHolder& holder : object->holders) holders.all.insert(holder.executor);
+  for (const ExecutorId& holder : holders.all) {
+    const Executor* executor = parts_.broker.hosts().find(holder);
+    // One that drains gives no workers any more.
+    if (executor == nullptr || executor->state != ExecutorState::connected ||
+        executor->grant.draining)
+      holders.away.insert(holder);
+    if (parts_.broker.is_left(holder, objects.front()->tenant, worker))
+      holders.left.insert(holder);
+    else if (!parts_.broker.could_give_dispatchers(holder, worker))
+      holders.unfit.insert(holder);
+  }
+  return holders;
+}
+
+/// While one of them is left by its owner, no other one is waited for either.
+bool DataCopyService::CallHolders::none_could_run() const {
+  return !all.empty() && std::ranges::all_of(all, [this](const ExecutorId& holder) {
+    return unfit.contains(holder) || left.contains(holder) ||
+           (!left.empty() && away.contains(holder));
+  });
+}
+
+/// They may have some again at any time. `why`: it could not be copied from there.
+Failure DataCopyService::no_cores_at(const std::set<ExecutorId>& holders,
+                                     const std::optional<Failure>& why) const {
+  std::vector<std::string> names;
+  for (const ExecutorId& holder : holders)
+    names.push_back(Capacity::name_of(*parts_.broker.hosts().find(holder)));
+  return {ErrorCode::no_capacity,
+          fmt::format(
+              "the host of its data, {}, has no cores for Orchid now{}", fmt::join(names, " and "),
+              why ? ", and the data cannot be copied to another one: " + why->message : "")};
+}
+
+/// One that has no cores now does not count where others have.
+bool DataCopyService::could_run(const ExecutorId& executor, const LeaseTenant& tenant,
+                                const placement::WorkerRequest& worker) const {
+  return parts_.broker.could_give_dispatchers(executor, worker) &&
+         !parts_.broker.is_left(executor, tenant, worker);
 }
 
 /// An executor that could run the call, and where all of them are on their way: asked for each call
@@ -139,7 +183,7 @@ std::optional<DataHolder> DataCopyService::on_their_way(
     const bool all = std::ranges::all_of(objects, [&](const DataObject* object) {
       return parts_.catalogue.has(to.executor, object->id);
     });
-    if (all && parts_.broker.could_give_dispatchers(to.executor, worker)) return to;
+    if (all && could_run(to.executor, objects.front()->tenant, worker)) return to;
   }
   return std::nullopt;
 }
@@ -164,7 +208,7 @@ std::optional<DataHolder> DataCopyService::bring_elsewhere(const Objects& object
   for (const CopyPlace& place : places_for(*objects.front(), parts_.loop.now())) {
     const Executor* executor = receiver(place.holder.executor);
     if (executor == nullptr || executor->grant.draining ||
-        !parts_.broker.could_give_dispatchers(place.holder.executor, worker))
+        !could_run(executor->id, objects.front()->tenant, worker))
       continue;
     Candidate candidate{.holder = place.holder,
                         .has_room = place.free.value >= bytes,
@@ -287,7 +331,8 @@ std::optional<Result<std::shared_ptr<const CallData>>> DataCopyService::look_aft
     // A copy that has failed is tried again; that there is no room is told at once.
     if (may_wait && why.code == ErrorCode::unreachable && !is_about_room(*failed))
       return std::nullopt;
-    why.code = ErrorCode::data_elsewhere;
+    const bool has_no_cores = failed && failed->code == ErrorCode::no_capacity;
+    why.code = has_no_cores ? ErrorCode::no_capacity : ErrorCode::data_elsewhere;
     return fail(std::move(why));
   }
   CallData data = call_data(*objects, *at);

@@ -47,7 +47,7 @@ void Dispatcher::start(Call call, CallDone done) {
     return refuse(Outcome::no_capacity,
                   std::to_string(waiting_count_) + " calls are waiting already; try again later");
   enqueue(std::move(call), std::move(done), now);
-  if (!missing_.empty()) fail_without_executor(now);
+  if (!told_.missing.empty()) fail_without_executor(now);
   update_want();
   arm_timer(now);
 }
@@ -173,12 +173,11 @@ void Dispatcher::finish_sleep() {
   asleep_.clear();
 }
 
-void Dispatcher::supply_exists(bool exists, const std::string& missing) {
+void Dispatcher::supply_is(const Supply& supply) {
   const MonotonicTime now = clock_.now();
-  if (!exists && supply_exists_) supply_missing_since_ = now;
-  supply_exists_ = exists;
-  missing_ = missing;
-  if (!missing_.empty()) fail_without_executor(now);
+  if (!supply.exists && told_.exists) supply_missing_since_ = now;
+  told_ = supply;
+  if (!told_.missing.empty()) fail_without_executor(now);
 }
 
 void Dispatcher::expire() {

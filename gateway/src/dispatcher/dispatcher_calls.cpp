@@ -272,6 +272,7 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   }
   lane.called = true;
   lane.attach(call.call.data.get());  // it has all of it, and that was used now
+  if (call.call.data != nullptr) lane.place().data_missed = {};
   if (lane.flights.empty()) lane.front_since = now;
   lane.flights.push(call, *request);
   use_up(lane.place(), call.call.version, now);

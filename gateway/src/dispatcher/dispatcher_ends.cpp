@@ -29,7 +29,7 @@ void Dispatcher::finish(DispatchCall& call, CallResult result) {
   if (const auto found = by_invocation_.find(call.call.invocation);
       found != by_invocation_.end() && found->second == &call)
     by_invocation_.erase(found);
-  call.call.version->calls.add(result.outcome);
+  if (result.refused != ErrorCode::data_elsewhere) call.call.version->calls.add(result.outcome);
   if (result.outcome == Outcome::ok) call.call.version->calls.ran(result.timings.quick_code);
   const CallDone done = std::move(call.done);
   done(std::move(result));
@@ -88,6 +88,7 @@ std::vector<const DispatchLane*> Dispatcher::lanes_that_load(
 }
 
 void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
+  if (end_if_missed(call, now)) return;
   const auto loading = lanes_that_load(*call.function);
   std::optional<MonotonicTime> since;  // an executor says that it compiles it
   for (const DispatchLane* lane : loading)
@@ -111,7 +112,7 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
                                  : "the deadline passed while it waited for a free worker");
   finish_failed(
       call, Outcome::no_capacity,
-      !supply_exists_ ? why_no_supply(call)
+      !told_.exists ? why_no_supply(call)
       : refused_ == LeaseId{}
           ? "no worker came free before the deadline; 'orchid hosts' shows who has the cores"
           : "no worker came free before the deadline; 'orchid explain " + call.call.invocation +
@@ -119,9 +120,10 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
 }
 
 std::string Dispatcher::why_no_supply(const DispatchCall& call) const {
-  if (missing_.empty()) return "no executor is connected; start one on this host and try again";
+  if (told_.missing.empty())
+    return "no executor is connected; start one on this host and try again";
   const FunctionVersion& version = *call.call.version;
-  return (version.hosts.needs_gpu ? "the module has kernels for GPUs only: " : "") + missing_ +
+  return (version.hosts.needs_gpu ? "the module has kernels for GPUs only: " : "") + told_.missing +
          (version.worker_needs() != nullptr
               ? "; start a larger one, or deploy the function with other needs"
               : "");
@@ -129,18 +131,26 @@ std::string Dispatcher::why_no_supply(const DispatchCall& call) const {
 
 /// At once where hosts are there that cannot run it. One that has just gone may come back.
 void Dispatcher::fail_without_executor(MonotonicTime now) {
-  if (supply_exists_ || !places_.empty() ||
-      (supply_missing_since_ && now - *supply_missing_since_ < options_.executor_within))
+  if (told_.exists || !places_.empty()) return;
+  if (!told_.is_elsewhere && supply_missing_since_ &&
+      now - *supply_missing_since_ < options_.executor_within)
     return;
   std::vector<std::string> hopeless;  // ids: ending one may bring changes for the others
   for (const auto& [key, function] : waiting_)
     for (const DispatchCall& call : function->waiting)
-      if (!missing_.empty() || now - call.call.accepted >= options_.executor_within)
+      if (!told_.missing.empty() || now - call.call.accepted >= options_.executor_within)
         hopeless.push_back(call.call.invocation);
   for (const std::string& invocation : hopeless) {
     const auto found = by_invocation_.find(invocation);
-    if (found != by_invocation_.end() && found->second->is_waiting())
-      finish_failed(*found->second, Outcome::no_capacity, why_no_supply(*found->second));
+    if (found == by_invocation_.end() || !found->second->is_waiting()) continue;
+    DispatchCall& call = *found->second;
+    if (!told_.is_elsewhere) {
+      finish_failed(call, Outcome::no_capacity, why_no_supply(call));
+    } else {
+      CallResult result = result_of(call, Outcome::no_capacity, told_.missing);
+      result.refused = ErrorCode::data_elsewhere;
+      finish(call, std::move(result));
+    }
   }
 }
 

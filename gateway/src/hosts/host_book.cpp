@@ -80,6 +80,24 @@ void HostBook::change_grant(const ExecutorId& id, const GrantChanged& change, Mo
   executor.grant.ends_in = change.ends_in;
   executor.grant.draining = change.draining;
   executor.ends = change.ends_in ? now + *change.ends_in : MonotonicTime::max();
+  note_cores(executor, now);
+}
+
+void HostBook::note_cores(Executor& executor, MonotonicTime now) {
+  if (!executor.host.cores.empty() || executor.grant.draining) {
+    executor.bare_since.reset();
+    executor.is_bare = false;
+  } else if (!executor.bare_since) {
+    executor.bare_since = now;
+  }
+}
+
+bool HostBook::find_bare(MonotonicTime since) {
+  bool some = false;
+  for (auto& [id, executor] : executors_)
+    if (executor.bare_since && *executor.bare_since <= since)
+      some |= !std::exchange(executor.is_bare, true);
+  return some;
 }
 
 void HostBook::refuse_until(const ExecutorId& id, MonotonicTime time) {

@@ -230,6 +230,7 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
             .accepted = now,
             .deadline = now + left,
             .at_most_once = invocation.record.at_most_once,
+            .is_asynchronous = true,
             .kind = invocation.record.kind,
             .device = invocation.record.device,
             .cluster = invocation.record.cluster,

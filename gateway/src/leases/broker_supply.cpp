@@ -128,9 +128,8 @@ bool BrokerSupply::perform(const BrokerAction& action) {
     tell(refused->holder,
          [lease = refused->lease](WorkerTaker& taker) { taker.worker_refused(lease); });
   } else if (const auto* supply = std::get_if<TellSupply>(&action)) {
-    tell(supply->holder, [supply = *supply](WorkerTaker& taker) {
-      taker.supply_exists(supply.exists, supply.missing);
-    });
+    tell(supply->holder,
+         [supply = supply->supply](WorkerTaker& taker) { taker.supply_is(supply); });
   } else if (const auto* answers = std::get_if<TellExecutorAnswers>(&action)) {
     for (const auto& [id, dispatcher] : dispatchers_)
       tell(dispatcher, [executor = answers->executor, yes = answers->answers](WorkerTaker& taker) {

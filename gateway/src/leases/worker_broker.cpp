@@ -27,8 +27,8 @@ void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant,
   capacity_.welcome(tenant);
   Holder& holder = holders_[id] =
       Holder{.tenant = std::move(tenant), .worker = dispatcher_worker(std::move(worker))};
-  holder.supply = supply_for(id, holder.worker);
-  actions_.emplace_back(*holder.supply);
+  holder.supply = supply_for(holder.tenant, holder.worker);
+  actions_.emplace_back(TellSupply{id, *holder.supply});
 }
 
 void WorkerBroker::add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
@@ -95,6 +95,7 @@ void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& h
   const std::string boot_id = executor.host.boot_id;
   for (const OfferedGpu& gpu : executor.host.gpus)
     if (!gpu.fault.empty()) executor.gpus_return_by[gpu.index] = now + options_.gpus_return_within;
+  HostBook::note_cores(executor, now);
   for (const ExecutorId& replaced : hosts_.join(std::move(executor))) drop_executor(replaced, now);
   refresh_host(boot_id, now);
   take_over(id, held, now);
@@ -261,7 +262,8 @@ void WorkerBroker::tick(MonotonicTime now) {
     hosts_are_back_ = true;
     tell_supply();
   }
-  if (hosts_.end_waits_for_gpus(now)) tell_supply();
+  const bool has_fewer_gpus = hosts_.end_waits_for_gpus(now);
+  if (hosts_.find_bare(now - options_.cores_return_within) || has_fewer_gpus) tell_supply();
   for (const ExecutorId& id : hosts_.lost_before(now - options_.forget_lost_after))
     forget_lost(id, now);
   for (const LeaseId id : leases_.opening_since(now - options_.open_within)) {
@@ -354,10 +356,10 @@ void WorkerBroker::release_holder(const Lease& lease, MonotonicTime now) {
 void WorkerBroker::tell_supply() {
   for (auto& [id, holder] : holders_) {
     if (!holder.supply) continue;
-    TellSupply supply = supply_for(id, holder.worker);
+    Supply supply = supply_for(holder.tenant, holder.worker);
     if (supply == *holder.supply) continue;
     holder.supply = supply;
-    actions_.emplace_back(std::move(supply));
+    actions_.emplace_back(TellSupply{id, std::move(supply)});
   }
 }
 

@@ -181,6 +181,20 @@ std::string WorkerBroker::why_too_small(const placement::WorkerRequest& worker) 
   return text;
 }
 
+bool WorkerBroker::is_left(const ExecutorId& executor, const LeaseTenant& tenant,
+                           placement::WorkerRequest worker) const {
+  const Executor* left = hosts_.find(executor);
+  if (left == nullptr || !left->is_bare || !left->copies_data || left->lane_address.empty())
+    return false;
+  worker = dispatcher_worker(std::move(worker));
+  worker.data_at = {};
+  return std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
+    const Executor& other = entry.second;
+    return !other.host.cores.empty() && !other.grant.draining && other.copies_data &&
+           other.data_memory && Capacity::serves(other, tenant) && can_give(other, worker);
+  });
+}
+
 bool WorkerBroker::could_give_dispatchers(const ExecutorId& executor,
                                           placement::WorkerRequest worker) const {
   const Executor* found = hosts_.find(executor);
@@ -189,8 +203,15 @@ bool WorkerBroker::could_give_dispatchers(const ExecutorId& executor,
   return could_give(*found, wanted) || may_give_soon(*found, wanted);
 }
 
-TellSupply WorkerBroker::supply_for(HolderId id, const placement::WorkerRequest& worker) const {
-  TellSupply supply{.holder = id};
+Supply WorkerBroker::supply_for(const LeaseTenant& tenant,
+                                const placement::WorkerRequest& worker) const {
+  if (const ExecutorId holder(worker.data_at.value());
+      !holder.value().empty() && is_left(holder, tenant, worker))
+    return {.missing = fmt::format("the host {} has no cores for Orchid now, and others have; the "
+                                   "data is brought to one of them",
+                                   capacity_.host_name(*hosts_.find(holder))),
+            .is_elsewhere = true};
+  Supply supply;
   supply.exists = (options_.grows && worker.data_at.value().empty()) ||
                   std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
                     return can_give(entry.second, worker) || may_give_soon(entry.second, worker);

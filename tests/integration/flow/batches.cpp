@@ -85,6 +85,13 @@ ORCHID_FUNCTION(walk_until)
 std::uint64_t number_of(orchid::Data<std::uint64_t> state) { return state[1]; }
 ORCHID_FUNCTION(number_of)
 
+/// Computes for so many milliseconds.
+std::uint64_t slow_number_of(orchid::Data<std::uint64_t> state, std::uint64_t milliseconds) {
+  pass(std::chrono::milliseconds(milliseconds));
+  return state[1];
+}
+ORCHID_FUNCTION(slow_number_of)
+
 std::uint64_t steps_of(orchid::Data<std::uint64_t> state) { return state[0]; }
 ORCHID_FUNCTION(steps_of)
 

@@ -24,7 +24,7 @@ struct World {
   std::map<HolderId, std::vector<LeaseId>> given;
   std::map<HolderId, unsigned> asked_back;  // as they were last told
   std::map<HolderId, std::vector<LeaseId>> refused;
-  std::map<HolderId, TellSupply> supply;
+  std::map<HolderId, Supply> supply;
   std::vector<LeaseId> ended;
   bool answering = true;
   std::string cluster{};  // of executors that join
@@ -65,7 +65,7 @@ struct World {
     if (const auto* refusal = std::get_if<TellRefused>(&action))
       refused[refusal->holder].push_back(refusal->lease);
     if (const auto* back = std::get_if<AskBack>(&action)) asked_back[back->holder] = back->count;
-    if (const auto* told = std::get_if<TellSupply>(&action)) supply[told->holder] = *told;
+    if (const auto* told = std::get_if<TellSupply>(&action)) supply[told->holder] = told->supply;
     if (const auto* gone = std::get_if<TellLeaseEnded>(&action)) ended.push_back(gone->lease);
   }
   void want(HolderId id, unsigned total) {

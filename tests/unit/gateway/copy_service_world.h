@@ -33,6 +33,15 @@ struct CopyServiceWorld : DataWorld {
     executor.ends = ends;
     join(executor);
   }
+  /// A batch job's of somebody else, for its owner's calls.
+  void join_of_another_owner(const ExecutorId& id, const std::string& host) {
+    Executor executor = executor_on(host, host, id);
+    executor.owner.tenant.uid = data_owner + 1;
+    executor.grant.source = GrantSource::share;
+    executor.copies_data = true;
+    executor.lane_address = "10.0.0.1:7";
+    join(executor);
+  }
   /// An object that this executor brings.
   DataId bring(const ExecutorId& id, const std::string& host, const std::string& name,
                std::uint64_t bytes, std::uint32_t copies = 1) {

@@ -38,6 +38,71 @@ TEST_CASE("a call that no holder of its data could run has it brought to a host 
   CHECK(world.count<MakeData>() == 1);
 }
 
+TEST_CASE("a call whose data is where no core is left now is taken elsewhere, if it can be") {
+  CopyServiceWorld world;
+  const DataId id = world.bring(here, "n1", "climate", 10);
+  const auto give_cores = [&](const GrantChanged& grant) {
+    world.broker.executor_said(here, grant, world.clock.now());
+    world.clock.advance(seconds(1));
+    world.broker.tick(world.clock.now());
+  };
+  give_cores({});
+  world.gather("climate");
+  REQUIRE(world.call.has_value());  // there is no other: it waits for these cores
+  CHECK((***world.call).host == "n1");
+  world.call.reset();
+  SUBCASE("others' executors do not help") {
+    world.join_of_another_owner(there, "n2");
+    world.gather("climate");
+    REQUIRE(world.call.has_value());
+    CHECK((***world.call).host == "n1");
+    return;
+  }
+  world.join_copying(there, "n2");
+  world.gather("climate");
+  CHECK_FALSE(world.call.has_value());
+  SUBCASE("it is copied") {
+    world.finish_copy(id);
+    REQUIRE(world.call.has_value());
+    CHECK((***world.call).host == "n2");
+  }
+  SUBCASE("there is no room for it: it waits, and says what for") {
+    const auto room = world.last<MakeData>();
+    REQUIRE(room.has_value());
+    world.say(room->first, DataRefused{id, ErrorCode::no_data_memory, "it is full"});
+    world.tick();
+    CHECK_FALSE(world.call.has_value());
+    const auto found = world.service.copies().for_call(data_owner, "climate");
+    REQUIRE_FALSE(found.has_value());
+    CHECK(found.error().code == ErrorCode::unreachable);
+    CHECK(found.error().message ==
+          "the host of its data, n1, has no cores for Orchid now, and the data cannot be copied to "
+          "another one: it is full");
+    give_cores({.cores = {0}});
+    world.tick();
+    REQUIRE(world.call.has_value());
+    CHECK((***world.call).host == "n1");
+  }
+}
+
+TEST_CASE("what is spread over hosts that cannot have all of it now is brought to another one") {
+  CopyServiceWorld world;
+  const DataId climate = world.bring(here, "n1", "climate", 10);
+  world.bring(there, "n2", "rain", 10);
+  world.broker.executor_said(here, GrantChanged{}, world.clock.now());
+  world.join_copying(elsewhere, "n3");
+  world.clock.advance(seconds(1));
+  world.broker.tick(world.clock.now());
+  const auto first = world.service.copies().for_call(data_owner, "climate,rain");
+  REQUIRE(first.has_value());
+  CHECK((*first)->host == "n2");
+  world.say(there, DataRefused{climate, ErrorCode::no_data_memory, "it is full"});
+  const auto second = world.service.copies().for_call(data_owner, "climate,rain");
+  REQUIRE(second.has_value());
+  CHECK((*second)->host == "n3");
+  CHECK((*second)->waits_for.starts_with("climate@1 (10 B) and rain@1 (10 B), to be copied to"));
+}
+
 TEST_CASE("of the holders those count that could run the call, even with fewer bytes") {
   CopyServiceWorld world;
   const DataId large = world.bring(here, "n1", "large", 1000);

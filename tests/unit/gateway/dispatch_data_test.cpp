@@ -130,6 +130,9 @@ TEST_CASE("data that is not there ends the calls that name it, and no others") {
   const auto lost = bench.call("f", "x", {.data = some_data()});
   const auto other = bench.call("f", "y");
   bench.settle();
+  CHECK_FALSE(lost->done);  // its executor may be about to end
+  bench.advance(seconds(1));
+  bench.settle();
   REQUIRE(lost->done);
   CHECK(lost->result.outcome == Outcome::bad_request);
   REQUIRE(lost->result.refused.has_value());
@@ -142,6 +145,61 @@ TEST_CASE("data that is not there ends the calls that name it, and no others") {
   CHECK(other->output() == "y");
 }
 
+TEST_CASE("what an executor lacks that then ends is not the call's fault") {
+  Bench bench;
+  bench.executor.refuses_data = LaneNotAttached{{}, ErrorCode::data_lost, "all has been dropped"};
+  const LeaseId lease = bench.grant_apart();
+  bench.settle();
+  const auto answer = bench.call("f", "x", {.data = some_data()});
+  bench.settle();
+  bench.dispatcher->lease_ended(lease);
+  bench.dispatcher->supply_is({});
+  bench.advance(milliseconds(2100));
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::no_capacity);
+}
+
+TEST_CASE("what its executor lacked a moment ago is why a call has not begun by its deadline") {
+  Bench bench;
+  bench.executor.refuses_data = LaneNotAttached{{}, ErrorCode::data_lost, "all has been dropped"};
+  const LeaseId lease = bench.grant_apart();
+  bench.settle();
+  SUBCASE("it was") {
+    const auto answer = bench.call("f", "x", {.deadline = milliseconds(500), .data = some_data()});
+    bench.settle();
+    bench.advance(milliseconds(400));
+    CHECK_FALSE(answer->done);
+    bench.advance(milliseconds(100));
+    REQUIRE(answer->done);
+    CHECK(answer->result.refused == ErrorCode::data_lost);
+  }
+  SUBCASE("it was long ago") {
+    const auto answer = bench.call("f", "x", {.deadline = seconds(5), .data = some_data()});
+    bench.settle();
+    bench.dispatcher->lease_ended(lease);
+    bench.advance(seconds(5));
+    REQUIRE(answer->done);
+    CHECK(answer->result.outcome == Outcome::deadline_exceeded);
+    CHECK_FALSE(answer->result.refused.has_value());
+  }
+}
+
+TEST_CASE("where others have cores a call is given back at once, to be placed anew") {
+  Bench bench;
+  const auto answer = bench.call("f", "x", {.data = some_data()});
+  CHECK_FALSE(answer->done);
+  bench.advance(seconds(3));
+  CHECK_FALSE(answer->done);
+  bench.dispatcher->supply_is({.missing = "n17 has no cores", .is_elsewhere = true});
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::no_capacity);
+  CHECK(answer->result.refused == ErrorCode::data_elsewhere);
+  CHECK(answer->result.message == "n17 has no cores");
+  const auto next = bench.call("f", "x", {.data = some_data()});
+  REQUIRE(next->done);
+  CHECK(next->result.refused == ErrorCode::data_elsewhere);
+}
+
 TEST_CASE("a worker that cannot map it is asked again, and not for ever") {
   Bench bench;
   bench.executor.refuses_data =
@@ -150,9 +208,12 @@ TEST_CASE("a worker that cannot map it is asked again, and not for ever") {
   bench.settle();
   const auto answer = bench.call("f", "x", {.data = some_data()});
   bench.settle();
+  CHECK(bench.worker_of("f")->count<LaneAttach>() == lane_client::most_failed_loads);
+  for (int i = 0; i < 9; ++i) bench.advance(milliseconds(100));
+  CHECK_FALSE(answer->done);  // its cores may just be taken back
+  bench.advance(milliseconds(100));
   REQUIRE(answer->done);
   CHECK(answer->result.outcome == Outcome::worker_lost);
-  CHECK(bench.worker_of("f")->count<LaneAttach>() == lane_client::most_failed_loads);
 }
 
 TEST_CASE("another worker is given the data anew") {
@@ -243,6 +304,10 @@ TEST_CASE("what was attached and deleted is asked for again, and its loss ends t
   REQUIRE(worker.count<LaneAttach>() == 2);
   worker.say(LaneNotAttached{data->ids[0], ErrorCode::data_lost, "it has been deleted"});
   worker.say(LaneAttached{data->ids[1], ByteCount{10}});
+  bench.settle();
+  bench.advance(seconds(1));
+  REQUIRE(worker.count<LaneAttach>() == 3);
+  worker.say(LaneNotAttached{data->ids[0], ErrorCode::data_lost, "it has been deleted"});
   bench.settle();
   REQUIRE(second->done);
   REQUIRE(second->result.refused.has_value());

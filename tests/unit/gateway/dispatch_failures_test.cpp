@@ -173,7 +173,7 @@ TEST_CASE("when the executor is killed its calls go to another worker") {
 
 TEST_CASE("without any executor calls end with no_capacity after two seconds, not before") {
   Bench bench;
-  bench.dispatcher->supply_exists(false, "");
+  bench.dispatcher->supply_is({});
   bench.clock.advance(seconds(60));
   const auto answer = bench.call("echo", "x");
   bench.advance(milliseconds(1900));
@@ -189,7 +189,7 @@ TEST_CASE("where no host can run it a call ends at once, with what is missing") 
   const auto waiting = bench.call("echo", "x");
   CHECK_FALSE(waiting->done);
   // Its last host has just gone, and may come back.
-  bench.dispatcher->supply_exists(false, "no image for aarch64; the module has x86-64");
+  bench.dispatcher->supply_is({.missing = "no image for aarch64; the module has x86-64"});
   CHECK_FALSE(waiting->done);
   bench.advance(milliseconds(2100));
   REQUIRE(waiting->done);
@@ -198,7 +198,7 @@ TEST_CASE("where no host can run it a call ends at once, with what is missing") 
   const auto next = bench.call("echo", "x");
   REQUIRE(next->done);
   CHECK(next->result.message == "no image for aarch64; the module has x86-64");
-  bench.dispatcher->supply_exists(true, "");
+  bench.dispatcher->supply_is({.exists = true});
   CHECK_FALSE(bench.call("echo", "x")->done);
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("a call hears at once that there has never been a host for it") {
                            .deadline = bench.clock.now() + seconds(60)},
                           [&](CallResult given) { result = std::move(given); });
   CHECK_FALSE(result.has_value());  // what there is has not been told yet
-  bench.dispatcher->supply_exists(false, "it needs a GPU, and no connected host offers one");
+  bench.dispatcher->supply_is({.missing = "it needs a GPU, and no connected host offers one"});
   REQUIRE(result.has_value());
   CHECK(result->outcome == Outcome::no_capacity);
   CHECK(result->message ==

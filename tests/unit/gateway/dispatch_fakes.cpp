@@ -137,7 +137,7 @@ std::string Answer::output() const { return std::string(as_text(result.output.by
 
 Bench::Bench(Dispatcher::Options options)
     : dispatcher(std::make_unique<Dispatcher>(io, clock, supply, options)) {
-  dispatcher->supply_exists(true, "");
+  dispatcher->supply_is({.exists = true});
 }
 
 std::shared_ptr<const FunctionVersion> Bench::function(const std::string& name) {

@@ -37,7 +37,7 @@ struct TenantsWorld {
                   Dispatcher& dispatcher) {
              known[id] = tenant;
              workers[id] = worker;
-             dispatcher.supply_exists(true, "");
+             dispatcher.supply_is({.exists = true});
            },
        .remove = [this](HolderId id) { known.erase(id); }},
       {.owner = 7, .thread = 2, .each = {}, .forget_after = milliseconds(1000)}};

@@ -394,7 +394,7 @@ struct RecordingTaker final : WorkerTaker {
   void workers_asked_back(unsigned, const std::vector<ExecutorId>&) override {}
   void lease_ended(LeaseId lease) override { ended.push_back(lease); }
   void executor_answers(const ExecutorId&, bool) override {}
-  void supply_exists(bool exists, const std::string&) override { supply = exists; }
+  void supply_is(const Supply& told) override { supply = told.exists; }
   std::vector<WorkerGrant> grants;
   std::vector<LeaseId> ended;
   std::vector<LeaseId> refused;

@@ -186,7 +186,7 @@ TEST_CASE("where pilots come by demand, wishes wait for them and are told by wha
   broker.add_dispatcher(a, {});
   const auto told = broker.take_actions();
   REQUIRE(told.size() == 1);
-  CHECK(std::get<TellSupply>(told[0]).exists);
+  CHECK(std::get<TellSupply>(told[0]).supply.exists);
   CHECK(broker.has_supply());
   broker.want_workers(a, 3, MonotonicTime{});
   broker.add_dispatcher(b, {.uid = 7, .name = "eve"});

@@ -11,11 +11,22 @@
 namespace orchid::gateway {
 namespace {
 
-TellSupply last_supply(const std::vector<BrokerAction>& actions, HolderId id) {
-  TellSupply last;
+/// One core, and memory for data, which it copies.
+Executor copying_executor(const std::string& host, const ExecutorId& id) {
+  Executor executor{
+      .id = id, .owner = {}, .host = {.boot_id = host, .hostname = host, .memory = 8_GiB}};
+  executor.host.cores = {0};
+  executor.lane_address = "10.0.0.1:1";
+  executor.copies_data = true;
+  executor.data_memory = 1_GiB;
+  return executor;
+}
+
+Supply last_supply(const std::vector<BrokerAction>& actions, HolderId id) {
+  Supply last;
   for (const BrokerAction& action : actions)
     if (const auto* supply = std::get_if<TellSupply>(&action); supply && supply->holder == id)
-      last = *supply;
+      last = supply->supply;
   return last;
 }
 
@@ -117,7 +128,7 @@ TEST_CASE("a need that no host can meet is told with what there is, until one ca
   };
   broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}});
   broker.add_dispatcher(b, {}, {.alternatives = {{.cores = 1, .memory = 16_GiB}}});
-  TellSupply told = last_supply(broker.take_actions(), wide);
+  Supply told = last_supply(broker.take_actions(), wide);
   CHECK_FALSE(told.exists);
   CHECK(told.missing.empty());  // nothing is there
   join("e1", 1);
@@ -139,6 +150,44 @@ TEST_CASE("a need that no host can meet is told with what there is, until one ca
   told = last_supply(broker.take_actions(), wide);
   CHECK_FALSE(told.exists);
   CHECK(told.missing.find("offers 3 cores") != std::string::npos);
+}
+
+TEST_CASE("where data lies that has no core left, calls are told whether others have one") {
+  World world({.epoch = 1, .boot_id = "here", .remote_dispatch = true});
+  Executor with_data = copying_executor("here", e1);
+  world.broker.executor_joined(with_data, {}, world.now);
+  world.broker.add_dispatcher(wide, {}, {.data_at = placement::GrantId(e1.value())});
+  world.perform();
+  CHECK(world.supply[wide].exists);
+  const auto pass = [&](std::chrono::milliseconds time) {
+    world.now += time;
+    world.broker.tick(world.now);
+    world.perform();
+  };
+  world.broker.executor_said(e1, GrantChanged{}, world.now);
+  pass(std::chrono::seconds(1));
+  CHECK(world.supply[wide].exists);  // it may have cores again, and nobody else could
+  world.broker.executor_said(e1, GrantChanged{.cores = {0}}, world.now);
+  world.broker.executor_joined(copying_executor("there", ExecutorId("e2")), {}, world.now);
+  world.broker.executor_said(e1, GrantChanged{}, world.now);
+  pass(std::chrono::milliseconds(900));
+  CHECK(world.supply[wide].exists);  // it may be for a moment
+  pass(std::chrono::milliseconds(100));
+  CHECK_FALSE(world.supply[wide].exists);
+  CHECK(world.supply[wide].is_elsewhere);
+  CHECK(world.supply[wide].missing ==
+        "the host here has no cores for Orchid now, and others have; the data is brought to one of "
+        "them");
+  SUBCASE("they come back") {
+    world.broker.executor_said(e1, GrantChanged{.cores = {0}}, world.now);
+    world.perform();
+    CHECK(world.supply[wide] == Supply{.exists = true});
+  }
+  SUBCASE("the others go, too") {
+    world.broker.executor_said(ExecutorId("e2"), GrantChanged{}, world.now);
+    pass(std::chrono::seconds(1));
+    CHECK(world.supply[wide] == Supply{.exists = true});
+  }
 }
 
 TEST_CASE("while hosts may still come back after a restart, none is said to be missing") {

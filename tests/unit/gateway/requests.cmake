@@ -1,7 +1,7 @@
 # Functions, invocations, store, tenants, and what HTTP means.
 orchid_unit_test(gateway_requests
   SOURCES concurrency_test.cpp functions_registry_test.cpp functions_service_test.cpp http_body_test.cpp http_problem_test.cpp http_request_test.cpp
-          http_router_test.cpp inspection_turns_test.cpp module_hosts_test.cpp invocation_async_test.cpp invocation_book_test.cpp invocation_sync_test.cpp keeping_runner_test.cpp store_test.cpp
+          http_router_test.cpp inspection_turns_test.cpp module_hosts_test.cpp invocation_async_test.cpp invocation_book_test.cpp invocation_sync_test.cpp following_runner_test.cpp keeping_runner_test.cpp store_test.cpp
           tenants_token_book_test.cpp
   LINKS gateway_inspector gateway_invocations nlohmann_json::nlohmann_json)
 # Streams of events, on real connections.

@@ -67,6 +67,7 @@ struct Call {
   MonotonicTime accepted;
   MonotonicTime deadline;
   bool at_most_once = false;
+  bool is_asynchronous = false;  // its queue takes it back when it finds no worker
   std::optional<placement::HostKind> kind = std::nullopt;      // of its host; nothing: any
   std::optional<placement::CallDevice> device = std::nullopt;  // nothing: as its function prefers
   std::string cluster = {};                                    // of its host; empty: any

@@ -144,6 +144,20 @@ class DataCopyService {
   [[nodiscard]] std::optional<DataHolder> place_call(const Objects& objects,
                                                      const placement::WorkerRequest& worker,
                                                      std::optional<Failure>& failed);
+  /// Executors that have some of a call's objects.
+  struct CallHolders {
+    std::set<ExecutorId> all;
+    std::set<ExecutorId> unfit;  // could never give the call its worker
+    std::set<ExecutorId> left;   // have no cores now, and others have
+    std::set<ExecutorId> away;   // lost, or about to go
+    [[nodiscard]] bool none_could_run() const;
+  };
+  [[nodiscard]] CallHolders holders_for(const Objects& objects,
+                                        const placement::WorkerRequest& worker) const;
+  [[nodiscard]] bool could_run(const ExecutorId& executor, const LeaseTenant& tenant,
+                               const placement::WorkerRequest& worker) const;
+  [[nodiscard]] Failure no_cores_at(const std::set<ExecutorId>& holders,
+                                    const std::optional<Failure>& why) const;
   [[nodiscard]] std::optional<DataHolder> on_their_way(
       const Objects& objects, const placement::WorkerRequest& worker) const;
   [[nodiscard]] std::optional<DataHolder> bring_elsewhere(const Objects& objects,

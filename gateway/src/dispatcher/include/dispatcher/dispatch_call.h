@@ -9,6 +9,7 @@
 
 #include "calls/call.h"
 #include "lane_client/policy.h"
+#include "protocol/lane_messages.h"
 
 namespace orchid::gateway {
 
@@ -32,9 +33,11 @@ struct DispatchCall {
   bool is_short = false;  // as it was counted in the demand
   std::chrono::nanoseconds expected{0};
   bool needs_clear_lane = false;
-  unsigned failed_loads = 0;   // of its module, by no fault of the module
-  MonotonicTime due;           // when something must be done about it
-  std::size_t heap_place = 0;  // of DispatchDeadlines
+  unsigned failed_loads = 0;              // of its module, by no fault of the module
+  std::optional<LaneNotAttached> missed;  // data that its executor lacks, as was last said,
+  MonotonicTime missed_at{};              // then
+  MonotonicTime due;                      // when something must be done about it
+  std::size_t heap_place = 0;             // of DispatchDeadlines
   CallTimings timings;
 
   [[nodiscard]] bool is_waiting() const { return lane == nullptr; }

@@ -64,13 +64,15 @@ class DispatchPlace {
   [[nodiscard]] std::unique_ptr<DispatchLane> take_out(const DispatchLane& lane);
 
   std::vector<std::unique_ptr<DispatchLane>> lanes;
-  MonotonicTime since;           // when its first worker became ready
-  MonotonicTime idle_since;      // when a call last ended here
-  MonotonicTime claims_again{};  // after a claim that failed
-  unsigned failed_claims = 0;    // one after the other
-  bool suspect = false;          // its executor does not answer the gateway
-  bool leaving = false;          // to be given back when it is idle
-  bool closed = false;           // its cores are being taken back
+  MonotonicTime since;                // when its first worker became ready
+  MonotonicTime idle_since;           // when a call last ended here
+  MonotonicTime claims_again{};       // after a claim that failed
+  unsigned failed_claims = 0;         // one after the other
+  MonotonicTime data_missed_since{};  // the first time of several one after the other
+  MonotonicTime data_missed{};        // that its executor lacked what a call is given: last
+  bool suspect = false;               // its executor does not answer the gateway
+  bool leaving = false;               // to be given back when it is idle
+  bool closed = false;                // its cores are being taken back
   /// For whose calls it was taken, if they come by then; null: for calls that were there.
   std::shared_ptr<const FunctionVersion> ahead_of;
   MonotonicTime ahead_until{};

@@ -68,7 +68,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) override;
   void lease_ended(LeaseId lease) override;
   void executor_answers(const ExecutorId& executor, bool answers) override;
-  void supply_exists(bool exists, const std::string& missing) override;
+  void supply_is(const Supply& supply) override;
 
   /// Does what is due by the clock. Its own timer calls it.
   void expire();
@@ -155,6 +155,10 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   // Data: dispatcher_data.cpp.
   [[nodiscard]] static const CallData* data_of_first(const DispatchFunction& function);
   void needs_data(DispatchLane& lane, DispatchCall& call);
+  [[nodiscard]] static bool may_be_ending(DispatchPlace& place, MonotonicTime now);
+  static void note_missed(DispatchCall& call, const LaneNotAttached& refused, MonotonicTime now);
+  [[nodiscard]] bool end_if_missed(DispatchCall& call, MonotonicTime now);
+  void finish_not_given(DispatchCall& call, const LaneNotAttached& refused);
 
   // Workers: dispatcher_workers.cpp.
   void update_want();
@@ -229,8 +233,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   std::set<ExecutorId> debts_where_;  // theirs go first
   std::set<ExecutorId> silent_executors_;
   LeaseId refused_;  // see worker_refused; none: nothing was refused since a worker was granted
-  bool supply_exists_ = false;
-  std::string missing_;  // if it does not; empty: no executor is there at all
+  Supply told_;      // of the executors
   std::optional<MonotonicTime> supply_missing_since_;  // nothing: it has never been there
   MonotonicTime ready_since_;  // when the first of the present workers became ready
   MonotonicTime last_ready_;   // when the last of them went away; the present does not count

@@ -47,7 +47,9 @@ struct Executor {
   bool streams_data = false;                           // to and from a gateway of another host
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
-  MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not
+  MonotonicTime refusing_until;               // it has just refused a lease; 0: it has not
+  std::optional<MonotonicTime> bare_since{};  // its owner has taken all cores, and not ended it
+  bool is_bare = false;                       // for so long that nobody should wait for them
   std::map<std::uint32_t, MonotonicTime> gpus_return_by;  // by index: waited for until then
   CapacityReport capacity;                                // as it last said
 };
@@ -69,6 +71,10 @@ class HostBook {
   void report(const ExecutorId& id, CapacityReport capacity);
   void change_grant(const ExecutorId& id, const GrantChanged& change, MonotonicTime now);
   void refuse_until(const ExecutorId& id, MonotonicTime time);
+  /// Since when it is without cores, if it is.
+  static void note_cores(Executor& executor, MonotonicTime now);
+  /// Those that have had no cores since then or before are bare. True: others than before.
+  bool find_bare(MonotonicTime since);
   /// This GPU has a fault, and may be usable again by then; nothing: nobody waits for it.
   void wait_for_gpu(const ExecutorId& id, std::uint32_t index, std::optional<MonotonicTime> until);
 

@@ -59,8 +59,7 @@ struct TellExecutorAnswers {  // to all dispatchers
 };
 struct TellSupply {
   HolderId holder;
-  bool exists = false;
-  std::string missing{};  // if not, and hosts are there: what is needed, and what there is
+  Supply supply{};
   friend bool operator==(const TellSupply&, const TellSupply&) = default;
 };
 using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, TellRefused, AskBack,
@@ -104,6 +103,8 @@ class WorkerBroker {
     std::chrono::milliseconds ask_back_again{1'000};
     /// A GPU whose process is being started, or started again, is waited for so long.
     std::chrono::milliseconds gpus_return_within{30'000};
+    /// That an owner has taken all back: data there is not moved for less.
+    std::chrono::milliseconds cores_return_within{1'000};
     /// After a restart hosts connect one by one: until then none is said to be missing.
     MonotonicTime hosts_return_by{};
   };
@@ -200,6 +201,10 @@ class WorkerBroker {
   /// that is away.
   [[nodiscard]] bool could_give_dispatchers(const ExecutorId& executor,
                                             placement::WorkerRequest worker) const;
+  /// Its owner has taken all cores back, and left it its memory; and the tenant's call, which needs
+  /// data there and this worker, could be at another executor, which copies data and has cores.
+  [[nodiscard]] bool is_left(const ExecutorId& executor, const LeaseTenant& tenant,
+                             placement::WorkerRequest worker) const;
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
   [[nodiscard]] const Capacity& capacity() const { return capacity_; }
@@ -221,11 +226,11 @@ class WorkerBroker {
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
-    bool over_quota = false;           // by that decision
-    std::optional<LeaseId> refused;    // what a dispatcher asks for in vain and was told of
-    std::optional<TellSupply> supply;  // as a dispatcher was last told
-    bool kept_out = false;             // refused while hosts were reserved for others
-    MonotonicTime reserves_again{};    // not before
+    bool over_quota = false;         // by that decision
+    std::optional<LeaseId> refused;  // what a dispatcher asks for in vain and was told of
+    std::optional<Supply> supply;    // as a dispatcher was last told
+    bool kept_out = false;           // refused while hosts were reserved for others
+    MonotonicTime reserves_again{};  // not before
     std::chrono::milliseconds reserves_for = first_reservation;
     void has_one_more(const Lease& lease, MonotonicTime now);
     void has_one_less(const Lease& lease, MonotonicTime now);
@@ -349,7 +354,8 @@ class WorkerBroker {
   void look_at_faults(const Executor& executor, const std::vector<OfferedGpu>& gpus,
                       MonotonicTime now);
   [[nodiscard]] std::string why_too_small(const placement::WorkerRequest& worker) const;
-  [[nodiscard]] TellSupply supply_for(HolderId id, const placement::WorkerRequest& worker) const;
+  [[nodiscard]] Supply supply_for(const LeaseTenant& tenant,
+                                  const placement::WorkerRequest& worker) const;
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);
   void drop_executor(const ExecutorId& id, MonotonicTime now);

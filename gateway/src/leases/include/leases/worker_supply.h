@@ -35,6 +35,17 @@ struct WorkerGrant {
   return {placement::WorkerShape{}};
 }
 
+/// Whether any executor is there that could give a dispatcher workers.
+struct Supply {
+  bool exists = false;
+  /// If not: what is needed, and what there is; empty: no executor is there at all.
+  std::string missing{};
+  /// The executor with the data has no cores just now, and another one has: calls are given back
+  /// with `data_elsewhere`, to be placed anew.
+  bool is_elsewhere = false;
+  friend bool operator==(const Supply&, const Supply&) = default;
+};
+
 /// What a dispatcher hears; called on its thread.
 class WorkerTaker {
  public:
@@ -52,9 +63,7 @@ class WorkerTaker {
   /// Whether this executor answers the gateway. Its workers go on without it, but they load no code
   /// and are not replaced.
   virtual void executor_answers(const ExecutorId& executor, bool answers) = 0;
-  /// Whether any executor is there that could give such workers. If not, `missing` says what they
-  /// need and what there is; empty: no executor is there at all.
-  virtual void supply_exists(bool exists, const std::string& missing) = 0;
+  virtual void supply_is(const Supply& supply) = 0;
 };
 
 /// Where dispatchers ask. Called on their threads; answers come later, through WorkerTaker.
