@@ -192,6 +192,7 @@ std::optional<flow::Event> CallMaker::call(const Begun& begun, const std::stop_t
     } catch (const Error& error) {
       if (!is_unanswered(error)) {
         flow::CallFailed failed = failure_of(call, error);
+        flow::explain_large_input(call.input.size(), failed);
         flow::find_lost(client_, call.data, failed);
         auto told = flow::wait_for_data(client_, {.given = call.data, .kept = call.kept},
                                         std::move(failed), [&] {

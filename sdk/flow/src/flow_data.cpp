@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "protocol/limits.h"
+
 namespace orchid::flow {
 
 bool moves_data(const Plan& plan) {
@@ -27,6 +29,13 @@ std::vector<std::string> references_to(const std::vector<DataId>& data) {
   references.reserve(data.size());
   for (const DataId& one : data) references.push_back(to_string(one));
   return references;
+}
+
+void explain_large_input(std::size_t input_bytes, CallFailed& failed) {
+  if (input_bytes <= limits::input_size.value) return;
+  failed.message +=
+      "; values of this flow pass through the gateway: let the nodes before this one give less, or "
+      "a data object (a port of the type data<...>), which does not";
 }
 
 void find_lost(Client& client, const std::vector<DataId>& data, CallFailed& failed) {

@@ -165,6 +165,7 @@ class GatewayCalls final : public FlowCalls {
     } catch (const Error& error) {
       if (is_lost(error)) keep_key(next);
       CallFailed failed = failure_of(id, error);
+      explain_large_input(next.call.input.size(), failed);
       find_lost(client_, next.call.data, failed);
       auto told = wait_for_data(client_, {.given = next.call.data, .kept = next.call.kept},
                                 std::move(failed), [&] {

@@ -171,6 +171,23 @@ def a_node_that_fails_stops_the_flow(site):
     same("the partition is not called again", after["steps.up_to"], before["steps.up_to"])
 
 
+def what_is_gathered_is_too_large(site):
+    """The results of a map are values, which pass through the gateway."""
+    text = ("flow: large\ninputs: {n: span<u64>}\nnodes:\n  work: {kind: map, takes: [n], each: steps.much}\n"
+            "  total: {kind: call, function: steps.size_of}\nedges: [{from: n, to: work}, {from: work, to: total}]\noutputs: {r: total}\n")
+    path = flow(site, "large", text)
+    fits = submit(site, path, n=[16 << 20] * 3)
+    await_end(site, fits)
+    same("the sum of what fits", json.loads(site.orchid("flow", "result", fits).stdout), 48 << 20)
+    failed = await_end(site, submit(site, path, n=[16 << 20] * 5), "failed")
+    for words in ("node 'total'", "83886088 bytes", "64 MiB", "a port of the type data<...>"):
+        expect_in("why, and what to do", words, failed["message"])
+    done = site.orchid("flow", "run", path, "--by-gateway", "--input", f"n={[16 << 20] * 5}", check=False)
+    expect_in("the same in the foreground", "a port of the type data<...>", done.stderr)
+    done = site.orchid("flow", "run", path, "--input", f"n={[16 << 20] * 5}")
+    same("the sum on a lease", json.loads(done.stdout), 80 << 20)
+
+
 def cancelled_and_tried_again(site):
     many = 4 * PIECES  # so that some are left for as long as it takes to say so
     flow_id = submit(site, flow(site, "cancelled", of_map("slowly")), n=many)
@@ -366,8 +383,8 @@ def with_functions(site):
 
 
 CASES = [submitted_and_forgotten, the_process_of_the_flows_is_killed, the_gateway_is_killed, both_are_killed, the_executor_is_killed,
-         all_are_killed, a_piece_crashes, a_call_is_late, a_node_that_fails_stops_the_flow, cancelled_and_tried_again, deleted_while_it_runs, wrong_use,
-         checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, a_tenant_is_gone, limits,
+         all_are_killed, a_piece_crashes, a_call_is_late, a_node_that_fails_stops_the_flow, what_is_gathered_is_too_large, cancelled_and_tried_again, deleted_while_it_runs,
+         wrong_use, checked_before_it_is_submitted, templates, tenants_do_not_see_each_other, a_tenant_is_gone, limits,
          suspended_and_resumed, many_nodes]
 
 with gateway(PROGRAMS, {**os.environ}, f"token_users = [\"{STRANGER}\"]\n") as one:

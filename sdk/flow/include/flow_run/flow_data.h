@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -27,6 +28,9 @@ namespace orchid::flow {
 
 /// As the gateway takes them.
 [[nodiscard]] std::vector<std::string> references_to(const std::vector<DataId>& data);
+
+/// Says in `failed`, if the call's input is larger than the gateway takes, what to do about it.
+void explain_large_input(std::size_t input_bytes, CallFailed& failed);
 
 /// Asks the gateway, if the call may have failed for want of its data, which of that is gone; says
 /// so in `failed`. Throws nothing.
