@@ -21,10 +21,12 @@ bool is_there(orchid::Call& call, const std::string& name) {
   return orchid_data_open(call.handle(), name.c_str(), &bytes, &size) == ORCHID_OK;
 }
 
-/// Whoever is cancelled meanwhile is killed.
+/// Who looks sees progress of the call: it has begun. Whoever is cancelled meanwhile is killed.
 void wait(orchid::Call& call, const std::string& entry, std::uint64_t value) {
   const std::string own = entry + "-" + std::to_string(value);
   const std::string all = "all-" + std::to_string(value / thousand);
+  constexpr double has_begun = 0.5;
+  call.progress(has_begun);
   while (!is_there(call, own) && !is_there(call, all))
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }

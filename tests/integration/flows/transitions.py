@@ -4,182 +4,24 @@ pass, one after the other, so that each point is met: the flow has heard of a ca
 nothing that follows from it. Each time it is done, with its result, and each of its calls was made once."""
 import collections
 import contextlib
-import itertools
 import json
 import os
 import pathlib
-import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import same  # noqa: E402 (found only after the line above)
+from gated_flow import CALLS, Journal, Small, deploy  # noqa: E402
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 from processes import expect  # noqa: E402
-from submitted_flows import (FLOW_DEADLINE_S, add_executor, ask, await_death, connection_to, flow_processes, kill_flows,  # noqa: E402
-                             kill_gateway)
+from submitted_flows import add_executor, ask, await_death, connection_to, flow_processes, kill_flows, kill_gateway  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
-HERE = pathlib.Path(__file__).resolve().parent
-THOUSANDS = itertools.count(1)  # of each flow's values
 ATTEMPTS = 5  # to meet a point that the gateway may not have reached
 ANSWER_PATIENCE_S = 5
-
-FLOW = """flow: small
-inputs: {n: u64}
-nodes:
-  begun: {kind: call, function: gated.begin}
-  work: {kind: map, takes: [n], partition: {function: gated.pieces, takes: [n]}, each: gated.piece}
-  total: {kind: reduce, function: gated.join, fan: 2}
-  walked: {kind: iterate, function: gated.walk, steps: 2}
-  last: {kind: call, function: gated.finish}
-edges:
-  - {from: n, to: begun}
-  - {from: begun, to: work.n}
-  - {from: work, to: total}
-  - {from: total, to: walked}
-  - {from: walked, to: last}
-outputs: {r: last}
-"""
-NODES = ("begun", "work", "total", "walked", "last")
-# The calls in the order in which they are let pass: their entry and value.
-CALLS = (("begin", 0), ("pieces", 0), ("piece", 1), ("piece", 2), ("piece", 3), ("join", 11), ("join", 13), ("join", 23), ("walk", 36),
-         ("walk", 236), ("walk", 436), ("finish", 636))
-RESULT = 636
-
-
-class Journal:
-    """What is on disk of the flows of the user of this test."""
-
-    def __init__(self, site):
-        self.site, self.folder = site, site.folder / "g" / "flows" / str(os.geteuid())
-
-    def rows(self, query, *values):
-        """Of a copy: the process has the file for itself, and may be writing. Nothing: it was."""
-        copy = self.site.folder / "copy"
-        shutil.rmtree(copy, ignore_errors=True)
-        copy.mkdir()
-        for path in self.folder.glob("flows.db*"):
-            shutil.copy(path, copy)
-        with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(sqlite3.connect(copy / "flows.db")) as database:
-            return database.execute(query, values).fetchall()
-        return None
-
-    def flows(self):
-        """The ids by the keys."""
-        return dict(self.rows("SELECT key, id FROM flows") or [])
-
-    def has_heard(self, flow_id, count):
-        """The ends of so many calls; of a flow that is done there are none left."""
-        query = "SELECT count(events.flow) = ? OR done IS NOT NULL FROM flows LEFT JOIN events ON events.flow = id AND kind = 0 WHERE id = ?"
-        return self.rows(query, count, flow_id) == [(1,)]
-
-    def is_cancelled(self, flow_id):
-        return self.rows("SELECT count(*) FROM events WHERE flow = ? AND kind = 3", flow_id) == [(1,)]
-
-    def left_of(self, flow_id):
-        """Where there is something of it."""
-        tables = {"flows": "id", "events": "flow", "plans": "flow"}
-        return [table for table, column in tables.items() if self.rows(f"SELECT count(*) FROM {table} WHERE {column} = ?", flow_id) != [(0,)]]
-
-
-class Small:
-    """One flow; `base` is in all of its values."""
-
-    def __init__(self, site):
-        self.site, self.base = site, 1000 * next(THOUSANDS)
-        self.passed = self.heard = 0  # calls, and the flow's changes
-        self.submission = {"document": FLOW, "inputs": {"n": self.base}}
-        self.key = f"small-{self.base}"
-        self.header = {"Idempotency-Key": self.key}
-        self.id = None
-        self.gates = []  # that are open
-
-    def submit(self):
-        status, document = wait_for(lambda: ask(self.site, "POST", "/v1/flows", self.submission, headers=self.header), lambda one: one[0] != 503,
-                                    "somebody takes the flow", self.site.said)
-        expect(status in (200, 201), f"it is submitted: {status} {document}\n{self.site.said()}")
-        self.id = document["id"]
-        return self
-
-    def document(self):
-        """When somebody answers for it."""
-        return wait_for(lambda: ask(self.site, "GET", f"/v1/flows/{self.id}"), lambda one: one[0] != 503, "somebody knows the flow",
-                        self.site.said)[1]
-
-    def invocations(self):
-        status, document = ask(self.site, "GET", f"/v1/invocations?limit=1000&key={self.id}-")
-        same("status of the invocations", status, 200)
-        return document["invocations"]
-
-    def ended(self):
-        return [one for one in self.invocations() if one["state"] == "done"]
-
-    def open(self, name):
-        """The gateway may know again only after a while which data there is."""
-        wait_for(lambda: ask(self.site, "PUT", f"/v1/data/{name}", "open"), lambda one: one[0] == 201, f"{name} is there", self.site.said)
-        self.gates.append(name)
-
-    def delete(self):
-        same("it is deleted", ask(self.site, "DELETE", f"/v1/flows/{self.id}")[0], 204)
-        self.forget_gates()
-        same("what is left of it on disk", Journal(self.site).left_of(self.id), [])
-
-    def forget_gates(self):
-        """A tenant may keep so many objects, and no more."""
-        for name in self.gates:
-            same(f"{name} is deleted", ask(self.site, "DELETE", f"/v1/data/{name}")[0], 204)
-        self.gates.clear()
-
-    def let_pass(self):
-        """The next call; until it has ended."""
-        entry, value = CALLS[self.passed]
-        self.open(f"{entry}-{self.base + value}")
-        self.passed += 1
-        wait_for(lambda: len(self.ended()), lambda count: count == self.passed, f"call {self.passed} has ended", self.site.said)
-
-    def settle(self):
-        """Until the flow has heard of something since the last time, and has asked for all that follows from it."""
-        def is_settled(found):
-            document, made = found
-            wanted = {f"{self.id}-{number}" for node in document["nodes"] for number in node["calls"]}
-            return document["sequence"] > self.heard and wanted == {call["idempotency_key"] for call in made}
-        document, _ = wait_for(lambda: (self.document(), self.invocations()), is_settled, f"the end of call {self.passed} is heard of",
-                               self.site.said)
-        self.heard = document["sequence"]
-        return document
-
-    def go_to(self, point):
-        """Until so many calls have ended; the flow's document then."""
-        document = self.settle()
-        while self.passed < point:
-            self.let_pass()
-            document = self.settle()
-        return document
-
-    def await_result(self):
-        self.open(f"all-{self.base // 1000}")
-        ended = wait_for(self.document, lambda one: one["state"] != "running", "it has ended", self.site.said, FLOW_DEADLINE_S)
-        same(f"its end ({ended.get('message')})", ended["state"], "done")
-        same("its result", ask(self.site, "GET", f"/v1/flows/{self.id}/outputs"), (200, {"r": self.base + RESULT}))
-        log = ask(self.site, "GET", f"/v1/flows/{self.id}/logs")[1]
-        same("how often each node is done", collections.Counter(line.split()[1] for line in log.splitlines() if ": done" in line),
-             {f"{node}:": 1 for node in NODES})
-
-    def end_well(self, before):
-        """From wherever it is. `before`: its calls then. How often each was started, by its key."""
-        self.await_result()
-        made = {one["id"]: one for one in self.invocations()}
-        same("its calls", collections.Counter(one["entry"] for one in made.values()), collections.Counter(entry for entry, _ in CALLS))
-        same("their outcomes", {one["outcome"] for one in made.values()}, {"ok"})
-        expect(made.keys() >= {one["id"] for one in before}, f"those that were made are found again: {before}, {made}")
-        for one in before:
-            if one["state"] == "done":
-                same("one that had ended", made[one["id"]], one)
-        return {one["idempotency_key"]: one["attempt"] for one in made.values()}
 
 
 class Missed(Exception):
@@ -434,7 +276,7 @@ CASES = (killed_when_it_has_heard, killed_before_it_hears, killed_with_the_gatew
 
 with gateway(PROGRAMS, {**os.environ}) as one:
     add_executor(one, "flows")
-    one.deploy(HERE / "gated.cpp", "gated")
+    deploy(one)
     for case in CASES:
         if len(sys.argv) == 2 or case.__name__ in sys.argv[2:]:
             met(one, case)
