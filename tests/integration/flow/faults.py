@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from comparisons import expect_in, same  # noqa: E402 (found only after the line above)
 from flow_files import flow  # noqa: E402
+from flow_runs import Run  # noqa: E402
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
@@ -27,34 +28,6 @@ def of_map(each, more=""):
     return (f"flow: m\ninputs: {{n: u64}}\nnodes:\n  first: {{kind: call, function: parts.twice}}\n  work: {{kind: map, takes: [n], partition: "
             f"{{function: parts.up_to, takes: [n]}}, each: parts.{each}{more}}}\nedges: [{{from: n, to: first}}, {{from: first, to: work.n}}]\n"
             f"outputs: {{r: work}}\n")
-
-
-class Run:
-    """One that goes on beside the test."""
-
-    def __init__(self, site, *words):
-        self.site, self.said = site, site.folder / "said"
-        with self.said.open("w") as log:
-            self.process = subprocess.Popen([PROGRAMS / "orchid", "flow", "run", *words], cwd=site.folder, stdin=subprocess.DEVNULL,
-                                            env={**os.environ, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"},
-                                            stdout=subprocess.PIPE, stderr=log, text=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
-
-    def until(self, part):
-        wait_for(self.said.read_text, lambda text: part in text or self.process.poll() is not None, part, self.site.said)
-        expect_in("what is said", part, self.said.read_text())
-
-    def result(self):
-        out, _ = self.process.communicate(timeout=COMMAND_TIMEOUT_S)
-        return self.process.returncode, out
 
 
 def goes_on_after_a_failure(site):
@@ -78,8 +51,7 @@ def killed_run_goes_on(site):
         run.until("first: done in")
         wait_for(lambda: state.exists() and [node for node in json.loads(state.read_text())["nodes"] if node[1]["state"] == "done"], bool,
                  "the state has the first node", site.said)
-        run.process.kill()
-        run.process.wait()
+        run.kill()
     same("the state that is kept", json.loads(state.read_text())["outcome"], "running")
     deploy(site, 1)
     done = site.orchid("flow", "run", path, "--state", state)

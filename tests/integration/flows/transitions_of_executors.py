@@ -7,8 +7,7 @@ import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-from comparisons import same  # noqa: E402 (found only after the line above)
-from gated_flow import CALLS, Small, deploy  # noqa: E402
+from gated_flow import CALLS, Small, deploy  # noqa: E402 (found only after the line above)
 from gateway_process import COMMAND_TIMEOUT_S, gateway, wait_for  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
 from submitted_flows import add_executor  # noqa: E402
