@@ -189,10 +189,10 @@ def without_the_clusters_munge_key_demand_waits_and_it_is_said(site):
     usual = site.environment["SLURM_CONF"]
     with munged(site.cluster) as configuration:
         site.environment["SLURM_CONF"] = str(configuration)
+        said = site.said_from_here()  # it is said once, perhaps before the call
         try:
             with site.other_settings(automatic(site)):
                 site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
-                said = site.said_from_here()
                 call = site.calling("hello", "orchid")
                 try:
                     wait_until(lambda: "the queue cannot be read" in said() and "munge" in said(), "the gateway says why there is no pilot", said)
