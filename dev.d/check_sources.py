@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Two looks at our C++: check_sources.py TOGETHER APART [FILE...]
+"""Two looks at our C++: check_sources.py [--within SECONDS] TOGETHER APART [FILE...]
 
 clang-tidy looks at what users run. It takes its commands from the build directory TOGETHER, in which one file includes several
 sources: most of its time goes into the headers of libraries, which it then reads once for all of them.
@@ -9,9 +9,11 @@ them: the build has compiled them, there are as many as of all others, and their
 
 Both run two at a time. What was clean is not looked at again until a source, a header of ours that it includes, its compile
 command, .clang-tidy, the program that looks at it or a package of headers changes; the marks of what was clean lie in the user's cache, where other clones
-of the project find them, too, and are forgotten when they were of no use for two months. FILE: look at these sources alone. Exit
-status 1: findings.
+of the project find them, too, and are forgotten when they were of no use for two months. What was changed last is looked at first.
+--within: no look begins after that time; how many are left is said, and the next run takes them. FILE: look at these sources alone.
+Exit status 1: findings.
 """
+import argparse
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -146,9 +148,29 @@ def versions():
     return found + subprocess.run(["dpkg-query", "--show", "lib*-dev", "llvm-*-dev"], capture_output=True, check=False).stdout
 
 
+def last_changes():
+    """When each file was last changed, as far as git knows; what was changed since the last commit is the newest."""
+    log = subprocess.run(["git", "log", "--format=@%ct", "--name-only"], cwd=root, capture_output=True, text=True, check=False).stdout
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=False).stdout
+    changed = {root / line[3:]: time.time() for line in status.splitlines()}
+    when = 0
+    for line in log.splitlines():
+        if line.startswith("@"):
+            when = int(line[1:])
+        elif line:
+            changed.setdefault(root / line, when)
+    return changed
+
+
 def main():
-    together, apart = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
-    wanted = {root / name for name in sys.argv[3:]}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--within", type=float, default=float("inf"), metavar="SECONDS")
+    parser.add_argument("together", type=pathlib.Path)
+    parser.add_argument("apart", type=pathlib.Path)
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    arguments = parser.parse_args()
+    together, apart = arguments.together.resolve(), arguments.apart.resolve()
+    wanted = {root / name for name in arguments.files}
     looks = {look.name + look.command[0]: look for look in [*tidy_looks(together), *front_end_looks(apart, wanted)]
              if not wanted or wanted & set(look.sources)}
     clean = folder_of_marks()
@@ -157,11 +179,15 @@ def main():
     waiting = [name for name, mark in marks.items() if not mark.exists()]
     for name in marks.keys() - set(waiting):
         marks[name].touch()
+    changed = last_changes()
+    waiting.sort(key=lambda name: max(changed.get(file, 0) for file in headers.all_of(looks[name].sources)), reverse=True)
     print(f"{len(waiting)} of {len(looks)} looks to take, the rest is unchanged and clean", flush=True)
     started, lock, done, failed = time.monotonic(), threading.Lock(), [0], []
 
     def take(name):
         look = looks[name]
+        if time.monotonic() - started >= arguments.within:
+            return
         run = subprocess.run(look.command, capture_output=True, text=True, cwd=look.directory, check=False)
         with lock:
             done[0] += 1
@@ -174,6 +200,8 @@ def main():
 
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
         list(pool.map(take, waiting))
+    if done[0] < len(waiting):
+        print(f"{len(waiting) - done[0]} looks are left, those at what was changed longest ago: the time is over")
     if failed:
         print("findings in " + ", ".join(failed))
     return 1 if failed else 0
