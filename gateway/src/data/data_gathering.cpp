@@ -96,9 +96,8 @@ std::optional<DataHolder> DataCopyService::place_call(const Objects& objects,
                                                       const placement::WorkerRequest& worker,
                                                       std::optional<Failure>& failed) {
   CallHolders holders = holders_for(objects, worker);
-  if (holders.none_could_run()) {
+  if (!holders.all.empty() && holders.unfit.size() == holders.all.size()) {
     const auto found = bring_elsewhere(objects, worker, failed);
-    if (!found && !holders.left.empty()) failed = no_cores_at(holders.left, failed);
     if (found || failed) return found;
     holders.unfit.clear();
   }
@@ -146,14 +145,6 @@ DataCopyService::CallHolders DataCopyService::holders_for(
       holders.unfit.insert(holder);
   }
   return holders;
-}
-
-/// While one of them is left by its owner, no other one is waited for either.
-bool DataCopyService::CallHolders::none_could_run() const {
-  return !all.empty() && std::ranges::all_of(all, [this](const ExecutorId& holder) {
-    return unfit.contains(holder) || left.contains(holder) ||
-           (!left.empty() && away.contains(holder));
-  });
 }
 
 /// They may have some again at any time. `why`: it could not be copied from there.

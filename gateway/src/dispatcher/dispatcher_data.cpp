@@ -49,7 +49,7 @@ void Dispatcher::lane_not_attached(DispatchLane& lane, const LaneNotAttached& re
       if (transient && ++call.failed_loads < lane_client::most_failed_loads)
         at_once = true;
       else if (waits)
-        note_missed(call, refused, now);
+        call.missed = {.what = refused, .at = now};
       else
         failed.push_back(call.call.invocation);
     }
@@ -63,16 +63,10 @@ void Dispatcher::lane_not_attached(DispatchLane& lane, const LaneNotAttached& re
   look_soon(now);
 }
 
-void Dispatcher::note_missed(DispatchCall& call, const LaneNotAttached& refused,
-                             MonotonicTime now) {
-  call.missed = refused;
-  call.missed_at = now;
-}
-
 /// False: what its executor lacked a while ago is not why it waits.
 bool Dispatcher::end_if_missed(DispatchCall& call, MonotonicTime now) {
-  if (!call.missed || now - call.missed_at >= data_patience) return false;
-  finish_not_given(call, *call.missed);
+  if (!call.missed || now - call.missed->at >= data_patience) return false;
+  finish_not_given(call, call.missed->what);
   return true;
 }
 

@@ -71,37 +71,37 @@ void FollowingRunner::answered(const Key& key, bool is_first, CallDataFinder::Fo
   }  // else it was given back there a moment ago
 }
 
-/// The one that has waited for longest; null: none waits. One at a time, since whoever hears of an
-/// end may cancel another one.
-FollowingRunner::Pointer FollowingRunner::take_first(const Key& key) {
-  const auto group = waiting_.find(key);
-  if (group == waiting_.end()) return nullptr;
-  Pointer first = std::move(group->second.calls.front());
-  group->second.calls.pop_front();
-  if (group->second.calls.empty()) waiting_.erase(group);
-  return first;
+/// One after the other, since whoever hears of an end may cancel another one. Those that are given
+/// back at once wait for the next answer.
+template <typename Do>
+void FollowingRunner::take_all(const Key& key, Do do_with) {
+  for (std::size_t left = waiting_.at(key).calls.size(); left > 0; --left) {
+    const auto group = waiting_.find(key);
+    if (group == waiting_.end()) return;
+    const Pointer first = std::move(group->second.calls.front());
+    group->second.calls.pop_front();
+    if (group->second.calls.empty()) waiting_.erase(group);
+    do_with(first);
+  }
 }
 
 void FollowingRunner::go_all(const Key& key, const std::shared_ptr<const CallData>& data) {
   const MonotonicTime now = clock_.now();
-  // Those that are given back at once wait for the next answer.
-  for (std::size_t left = waiting_.at(key).calls.size(); left > 0; --left) {
-    const Pointer one = take_first(key);
-    if (one == nullptr) return;
-    one->transfer +=
-        std::chrono::duration_cast<std::chrono::microseconds>(now - one->call.accepted);
+  take_all(key, [&](const Pointer& one) {
+    one->transfer += waited(*one, now);
     one->call.accepted = now;
     one->call.data = data;
     go(one);
-  }
+  });
 }
 
 void FollowingRunner::end_all(const Key& key, const Failure& why) {
-  for (std::size_t left = waiting_.at(key).calls.size(); left > 0; --left) {
-    const Pointer one = take_first(key);
-    if (one == nullptr) return;
-    end(one, Outcome::bad_request, why.code, why.message);
-  }
+  take_all(key, [&](const Pointer& one) { end(one, Outcome::bad_request, why.code, why.message); });
+}
+
+/// Since it was last on its way.
+std::chrono::microseconds FollowingRunner::waited(const Following& one, MonotonicTime now) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(now - one.call.accepted);
 }
 
 void FollowingRunner::end_late(const Pointer& one, const std::string& why) const {
@@ -111,15 +111,13 @@ void FollowingRunner::end_late(const Pointer& one, const std::string& why) const
 
 void FollowingRunner::end(const Pointer& one, Outcome outcome, std::optional<ErrorCode> code,
                           std::string message) const {
-  const Call& call = one->call;
-  call.version->calls.add(outcome);
+  one->call.version->calls.add(outcome);
   CallResult result;
   result.outcome = outcome;
   result.refused = code;
   result.message = std::move(message);
   result.attempt = one->attempts;
-  result.timings.transfer = one->transfer + std::chrono::duration_cast<std::chrono::microseconds>(
-                                                clock_.now() - call.accepted);
+  result.timings.transfer = one->transfer + waited(*one, clock_.now());
   one->done(std::move(result));
 }
 

@@ -150,7 +150,6 @@ class DataCopyService {
     std::set<ExecutorId> unfit;  // could never give the call its worker
     std::set<ExecutorId> left;   // have no cores now, and others have
     std::set<ExecutorId> away;   // lost, or about to go
-    [[nodiscard]] bool none_could_run() const;
   };
   [[nodiscard]] CallHolders holders_for(const Objects& objects,
                                         const placement::WorkerRequest& worker) const;

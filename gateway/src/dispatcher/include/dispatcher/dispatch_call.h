@@ -20,6 +20,12 @@ class DispatchLane;
 /// dispatcher's sent ones and back.
 using CallList = std::list<DispatchCall>;
 
+/// Data that a call is given, and that its executor does not have: as was last said, then.
+struct Missed {
+  LaneNotAttached what;
+  MonotonicTime at;
+};
+
 struct DispatchCall {
   Call call;
   CallDone done;
@@ -33,11 +39,10 @@ struct DispatchCall {
   bool is_short = false;  // as it was counted in the demand
   std::chrono::nanoseconds expected{0};
   bool needs_clear_lane = false;
-  unsigned failed_loads = 0;              // of its module, by no fault of the module
-  std::optional<LaneNotAttached> missed;  // data that its executor lacks, as was last said,
-  MonotonicTime missed_at{};              // then
-  MonotonicTime due;                      // when something must be done about it
-  std::size_t heap_place = 0;             // of DispatchDeadlines
+  unsigned failed_loads = 0;  // of its module, by no fault of the module
+  std::optional<Missed> missed;
+  MonotonicTime due;           // when something must be done about it
+  std::size_t heap_place = 0;  // of DispatchDeadlines
   CallTimings timings;
 
   [[nodiscard]] bool is_waiting() const { return lane == nullptr; }

@@ -156,7 +156,6 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] static const CallData* data_of_first(const DispatchFunction& function);
   void needs_data(DispatchLane& lane, DispatchCall& call);
   [[nodiscard]] static bool may_be_ending(DispatchPlace& place, MonotonicTime now);
-  static void note_missed(DispatchCall& call, const LaneNotAttached& refused, MonotonicTime now);
   [[nodiscard]] bool end_if_missed(DispatchCall& call, MonotonicTime now);
   void finish_not_given(DispatchCall& call, const LaneNotAttached& refused);
 

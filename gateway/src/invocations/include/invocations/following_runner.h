@@ -69,10 +69,12 @@ class FollowingRunner final : public ForwardingRunner {
   void returned(const Pointer& one, CallResult result);
   void ask(Groups::iterator group, bool is_first);
   void answered(const Key& key, bool is_first, CallDataFinder::Found data);
-  [[nodiscard]] Pointer take_first(const Key& key);
+  template <typename Do>
+  void take_all(const Key& key, Do do_with);
   void go_all(const Key& key, const std::shared_ptr<const CallData>& data);
   void end_all(const Key& key, const Failure& why);
   void end_late(const Pointer& one, const std::string& why) const;
+  [[nodiscard]] static std::chrono::microseconds waited(const Following& one, MonotonicTime now);
   /// Of one that waits.
   void end(const Pointer& one, Outcome outcome, std::optional<ErrorCode> code,
            std::string message) const;
