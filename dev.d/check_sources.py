@@ -8,10 +8,10 @@ include what it uses is found here, though a build of several together would not
 them: the build has compiled them, there are as many as of all others, and their missing includes harm nobody who uses Orchid.
 
 Both run two at a time. What was clean is not looked at again until a source, a header of ours that it includes, its compile
-command, .clang-tidy, the program that looks at it or a package of headers changes; the marks of what was clean lie in the user's cache, where other clones
-of the project find them, too, and are forgotten when they were of no use for two months. What was changed last is looked at first.
---within: no look begins after that time; how many are left is said, and the next run takes them. FILE: look at these sources alone.
-Exit status 1: findings.
+command, .clang-tidy, the program that looks at it or a package of headers changes; the marks of what was clean lie in the user's
+cache, where other clones of the project find them, too, and are forgotten when they were of no use for two months. What was changed
+last is looked at first. --within: no look begins after that time; how many are left is said, and the next run takes them. FILE: look
+at these sources alone. Exit status 1: findings.
 """
 import argparse
 import concurrent.futures
@@ -78,18 +78,19 @@ class Look:
     sources: list  # of ours
     command: list
     directory: pathlib.Path
-    compiled_by: list
+    compiled_by: list  # the words of the compile command, where `command` does not have them
 
     @property
     def name(self):
         return " ".join(str(source.relative_to(root)) for source in self.sources)
 
-    def fingerprint(self, headers, version):
+    def fingerprint(self, files, version):
+        """`files`: the sources and all of ours that they include."""
         digest = hashlib.sha256()
         digest.update(version)
         digest.update((root / ".clang-tidy").read_bytes())
         digest.update(shlex.join([*self.command, *self.compiled_by]).replace(str(root), ".").encode())
-        for file in headers.all_of(self.sources):
+        for file in files:
             digest.update(str(file.relative_to(root)).encode() + b"\0")
             digest.update(file.read_bytes())
         return digest.hexdigest()
@@ -174,13 +175,13 @@ def main():
     looks = {look.name + look.command[0]: look for look in [*tidy_looks(together), *front_end_looks(apart, wanted)]
              if not wanted or wanted & set(look.sources)}
     clean = folder_of_marks()
-    headers, version = Headers(), versions()
-    marks = {name: clean / look.fingerprint(headers, version) for name, look in looks.items()}
+    headers, version, changed = Headers(), versions(), last_changes()
+    files = {name: headers.all_of(look.sources) for name, look in looks.items()}
+    marks = {name: clean / look.fingerprint(files[name], version) for name, look in looks.items()}
     waiting = [name for name, mark in marks.items() if not mark.exists()]
     for name in marks.keys() - set(waiting):
         marks[name].touch()
-    changed = last_changes()
-    waiting.sort(key=lambda name: max(changed.get(file, 0) for file in headers.all_of(looks[name].sources)), reverse=True)
+    waiting.sort(key=lambda name: max(changed.get(file, 0) for file in files[name]), reverse=True)
     print(f"{len(waiting)} of {len(looks)} looks to take, the rest is unchanged and clean", flush=True)
     started, lock, done, failed = time.monotonic(), threading.Lock(), [0], []
 
